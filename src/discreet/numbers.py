@@ -40,7 +40,9 @@ def exact(value: Exactable, name: str) -> Fraction:
         value, (numbers.Rational, float, Decimal, np.integer, np.floating)
     ):
         kind = type(value).__name__
-        raise InvalidInput(f"{name} must be a number (int, float, Fraction or Decimal), not {kind}: {value!r}")
+        raise InvalidInput(
+            f"{name} must be a number (int, float, Fraction or Decimal), not {kind}: {value!r}"
+        )
     if isinstance(value, (numbers.Rational, np.integer)):
         return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
     if not _is_finite(value):

@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 
 from discreet import __version__
+from discreet.cli.demo import demo
+from discreet.cli.explain import explain
 from discreet.errors import DiscreetError
 
 __all__ = ["app", "main"]
@@ -34,6 +36,10 @@ def _discreet(
     """Ask a table about people without telling on any of them."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
+
+
+app.command()(demo)
+app.command()(explain)
 
 
 def main() -> None:

@@ -1,0 +1,172 @@
+"""Where randomness comes from.
+
+`SYSTEM` is the only source meant for people's data, and it has no state. A small request is answered by
+the operating system's generator itself; a large one encrypts zeros with AES-256 in counter mode under a
+key that was drawn from the operating system for that one request and is forgotten after it. There is
+nothing to seed, nothing for two threads to share and nothing for a forked child to replay, because
+nothing outlives the call.
+
+`NotPrivate(seed=...)` repeats itself, for tests and demonstrations. It can only be handed to a sampler
+by name, it warns when it is made, and whatever it produced says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidInput, NotPrivateWarning
+
+__all__ = ["SYSTEM", "NotPrivate", "NotPrivateArray", "NotPrivateInt", "Source", "SystemSource"]
+
+Words = NDArray[np.uint64]
+
+# Below this many bytes one call to the operating system is quicker than setting up a cipher.
+_SMALL_REQUEST = 4096
+_BLOCK = 16
+_ZEROS = memoryview(bytes(1 << 18))
+
+
+class Source(Protocol):
+    """Anything that yields independent uniform bits.
+
+    Claim that an implementation makes: no two bits that it ever returns, from any call, thread or
+    process, depend on one another (for `SystemSource`: cannot be told apart from such bits without
+    breaking AES-256 or the operating system's generator).
+    """
+
+    def bytes(self, count: int) -> bytes:
+        """Return `count` fresh random bytes."""
+
+    def words(self, count: int) -> Words:
+        """Return `count` fresh random 64-bit words."""
+
+    def label(self, values: Any) -> Any:
+        """Return what was drawn from this source, marked if it must not be taken for private."""
+
+
+def _encrypt_zeros(stream: CipherContext, size: int) -> memoryview:
+    """Return the next `size` bytes of a keystream."""
+    out = bytearray(size + _BLOCK - 1)
+    for start in range(0, size, len(_ZEROS)):
+        piece = min(size - start, len(_ZEROS))
+        stream.update_into(_ZEROS[:piece], memoryview(out)[start : start + piece + _BLOCK - 1])
+    return memoryview(out)[:size]
+
+
+def _keystream(key: bytes) -> CipherContext:
+    return Cipher(algorithms.AES256(key), modes.CTR(bytes(_BLOCK))).encryptor()
+
+
+class SystemSource:
+    """The operating system's generator, stretched by a cipher for large requests. It holds no state.
+
+    Claim: the bits of every request come from the kernel's generator, or from AES-256-CTR under a key of
+    256 bits that the kernel's generator gave for this request alone, so no stream is ever continued,
+    copied by fork() or shared between threads.
+    """
+
+    def bytes(self, count: int) -> bytes:
+        """Return `count` fresh random bytes."""
+        if count <= _SMALL_REQUEST:
+            return os.urandom(count)
+        return bytes(_encrypt_zeros(_keystream(os.urandom(32)), count))
+
+    def words(self, count: int) -> Words:
+        """Return `count` fresh random 64-bit words."""
+        if 8 * count <= _SMALL_REQUEST:
+            return np.frombuffer(os.urandom(8 * count), np.uint64)
+        return np.frombuffer(_encrypt_zeros(_keystream(os.urandom(32)), 8 * count), np.uint64)
+
+    def label(self, values: Any) -> Any:
+        """Return `values` as they are."""
+        return values
+
+    def __repr__(self) -> str:
+        return "SYSTEM"
+
+
+SYSTEM = SystemSource()
+
+
+class NotPrivate:
+    """Repeatable randomness for tests and demonstrations. It protects nobody.
+
+    >>> import warnings; warnings.simplefilter("ignore", NotPrivateWarning)
+    >>> from discreet import noise
+    >>> noise.discrete_laplace(10, 3, source=NotPrivate(seed=1)) # doctest: +ELLIPSIS
+    NotPrivateArray([...])
+    """
+
+    def __init__(self, *, seed: int | str) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, (int, str)):
+            raise InvalidInput(f"seed must be an int or a str, not {type(seed).__name__}")
+        warnings.warn(
+            f"noise drawn from NotPrivate(seed={seed!r}) can be repeated by anyone and protects nobody",
+            NotPrivateWarning,
+            stacklevel=2,
+        )
+        self._seed = seed
+        self._lock = threading.Lock()
+        self._stream = _keystream(hashlib.sha256(f"discreet NotPrivate {seed!r}".encode()).digest())
+
+    def bytes(self, count: int) -> bytes:
+        """Return the next `count` bytes of the seeded stream."""
+        with self._lock:
+            return bytes(_encrypt_zeros(self._stream, count))
+
+    def words(self, count: int) -> Words:
+        """Return the next `count` words of the seeded stream."""
+        return np.frombuffer(self.bytes(8 * count), np.dtype("<u8")).astype(np.uint64, copy=False)
+
+    def label(self, values: Any) -> Any:
+        """Mark `values`: an array becomes a `NotPrivateArray`, an int a `NotPrivateInt`."""
+        return values.view(NotPrivateArray) if isinstance(values, np.ndarray) else NotPrivateInt(values)
+
+    def __repr__(self) -> str:
+        return f"NotPrivate(seed={self._seed!r})"
+
+
+def _marked(operation: Callable[..., Any]) -> Callable[..., Any]:
+    def marked(*operands: object) -> Any:
+        result = operation(*operands)
+        return result if result is NotImplemented else NotPrivateInt(result)
+
+    return marked
+
+
+class NotPrivateInt(int):
+    """An integer drawn from a seeded source; its repr says so, and sums and products with it keep it."""
+
+    __add__, __radd__ = _marked(int.__add__), _marked(int.__radd__)
+    __sub__, __rsub__ = _marked(int.__sub__), _marked(int.__rsub__)
+    __mul__, __rmul__ = _marked(int.__mul__), _marked(int.__rmul__)
+    __neg__, __abs__ = _marked(int.__neg__), _marked(int.__abs__)
+
+    def __repr__(self) -> str:
+        return f"NotPrivateInt({int(self)})"
+
+
+class NotPrivateArray(np.ndarray[Any, Any]):
+    """An array drawn, wholly or in part, from a seeded source; so is what NumPy computes or picks from it."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return _mark_array(super().__getitem__(index))
+
+    def __array_function__(self, *call: Any) -> Any:
+        return _mark_array(super().__array_function__(*call))
+
+
+def _mark_array(value: Any) -> Any:
+    """Mark an array, or a number as the array of no dimensions that NumPy also makes of a marked sum."""
+    if isinstance(value, (np.ndarray, np.number, np.bool_, int)):
+        return np.asanyarray(value).view(NotPrivateArray)
+    return value

@@ -1,0 +1,348 @@
+"""Promises: pure, approximate, zero-concentrated and Gaussian differential privacy.
+
+A guarantee is an exact value. One implies another when a theorem says so; `<=` reads "promises at least as
+much as". Conversions never promise more than was given: what cannot be exact is rounded to the safe side.
+
+>>> PureDP(0.5) <= PureDP(1), PureDP(1) <= ZCDP(0.5), ZCDP(0.5) <= PureDP(1)
+(True, True, False)
+>>> ZCDP(0.5).to(ApproxDP, delta=1e-6)
+ApproxDP(epsilon=5.221534444530171, delta=1e-06)
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, TypeVar
+
+from flint import arb
+
+from discreet.errors import InvalidInput, Unsupported
+from discreet.numbers import Exactable, fraction_text, nonnegative, whole
+from discreet.privacy.loss import PrivacyLoss
+from discreet.privacy.pairs import grouped_delta
+from discreet.privacy.reals import ball, enclose
+
+__all__ = ["GDP", "ZCDP", "ApproxDP", "Caution", "Guarantee", "PureDP"]
+
+G = TypeVar("G", bound="Guarantee")
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something a promise leaves open that its owner should know. Nothing is wrong with the arithmetic."""
+
+    summary: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.summary} {self.advice}"
+
+
+@dataclass(frozen=True, repr=False)
+class Guarantee(ABC):
+    """A promise about every pair of neighbours."""
+
+    def to(self, target: type[G], *, delta: Exactable | None = None, epsilon: Exactable | None = None) -> G:
+        """Return the best promise of another kind that is known to follow from this one.
+
+        For `ApproxDP`, give `delta` (and get the least epsilon) or `epsilon` (and get the least delta).
+        Raises `Unsupported` where no finite promise of that kind follows.
+        """
+        if target is ApproxDP:
+            if (delta is None) == (epsilon is None):
+                raise InvalidInput("an ApproxDP promise has two figures: give exactly one of delta= and epsilon=")
+            return self._to_approx(delta, epsilon)  # type: ignore[return-value]
+        if delta is not None or epsilon is not None:
+            raise InvalidInput(f"delta= and epsilon= go with ApproxDP, not with {target.__name__}")
+        if type(self) is target:
+            return self
+        convert = _CONVERSIONS.get((type(self), target))
+        if convert is None:
+            raise Unsupported(
+                f"no {target.__name__} promise follows from {self!r}; ask for .to(ApproxDP, delta=...) instead"
+            )
+        return convert(self)  # type: ignore[no-any-return]
+
+    def _to_approx(self, delta: Exactable | None, epsilon: Exactable | None) -> ApproxDP:
+        if delta is not None:
+            chance = _delta(delta)
+            least = self._epsilon(chance)
+            if least == math.inf:
+                raise Unsupported(f"no epsilon follows from {self!r} at delta={delta}; try a larger delta")
+            return ApproxDP(least, chance)
+        assert epsilon is not None
+        bound = nonnegative(epsilon, "epsilon")
+        return ApproxDP(bound, self._delta(bound))
+
+    @abstractmethod
+    def _epsilon(self, delta: Fraction) -> float:
+        """Return an epsilon, rounded up, for which (epsilon, delta)-DP follows."""
+
+    @abstractmethod
+    def _delta(self, epsilon: Fraction) -> float:
+        """Return a delta, rounded up, for which (epsilon, delta)-DP follows."""
+
+    @abstractmethod
+    def group(self: G, k: int) -> G:
+        """Return what is promised to k units together."""
+
+    def implies(self, other: Guarantee) -> bool:
+        """Tell whether this promise is known to entail another."""
+        try:
+            if isinstance(other, ApproxDP):
+                return self.to(ApproxDP, delta=other.delta).epsilon <= other.epsilon
+            return self.to(type(other)).figures() <= other.figures()
+        except Unsupported:
+            return False
+
+    def figures(self) -> tuple[Fraction, ...]:
+        """Return the figures of the promise, as exact fractions."""
+        return tuple(getattr(self, field.name) for field in fields(self))
+
+    def __le__(self, other: Guarantee) -> bool:
+        return self.implies(other) if isinstance(other, Guarantee) else NotImplemented
+
+    def __ge__(self, other: Guarantee) -> bool:
+        return other.implies(self) if isinstance(other, Guarantee) else NotImplemented
+
+    def __lt__(self, other: Guarantee) -> bool:
+        return self <= other and not other <= self if isinstance(other, Guarantee) else NotImplemented
+
+    def __gt__(self, other: Guarantee) -> bool:
+        return other < self if isinstance(other, Guarantee) else NotImplemented
+
+    def __repr__(self) -> str:
+        figures = (f"{field.name}={fraction_text(getattr(self, field.name))}" for field in fields(self))
+        return f"{type(self).__name__}({', '.join(figures)})"
+
+
+def _keep_exact(guarantee: Guarantee) -> None:
+    """Replace each figure of a new guarantee by the exact, checked number that it stands for."""
+    for field in fields(guarantee):
+        check = _delta if field.name == "delta" else lambda value, name=field.name: nonnegative(value, name)
+        object.__setattr__(guarantee, field.name, check(getattr(guarantee, field.name)))
+
+
+def _delta(value: Exactable) -> Fraction:
+    delta = nonnegative(value, "delta")
+    if delta >= 1:
+        raise InvalidInput(f"delta must be below 1, not {value}: a promise that may always fail promises nothing")
+    return delta
+
+
+@dataclass(frozen=True, repr=False)
+class PureDP(Guarantee):
+    """For neighbours and any set of outcomes S: Pr(M(D) in S) <= e**epsilon Pr(M(D') in S)."""
+
+    epsilon: Fraction
+
+    def __init__(self, epsilon: Exactable) -> None:
+        object.__setattr__(self, "epsilon", epsilon)
+        _keep_exact(self)
+
+    def loss(self) -> PrivacyLoss:
+        """Return the worst loss that the promise allows."""
+        return PrivacyLoss.pure(self.epsilon)
+
+    def _epsilon(self, delta: Fraction) -> float:
+        return self.loss().epsilon(delta)
+
+    def _delta(self, epsilon: Fraction) -> float:
+        return self.loss().delta(epsilon)
+
+    def group(self, k: int) -> PureDP:
+        """Claim: k steps of epsilon each are k epsilon."""
+        return PureDP(whole(k, "k", least=1) * self.epsilon)
+
+
+@dataclass(frozen=True, repr=False)
+class ApproxDP(Guarantee):
+    """For neighbours and any set of outcomes S: Pr(M(D) in S) <= e**epsilon Pr(M(D') in S) + delta."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+    def __init__(self, epsilon: Exactable, delta: Exactable) -> None:
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "delta", delta)
+        _keep_exact(self)
+
+    def loss(self) -> PrivacyLoss:
+        """Return the worst loss that the promise allows."""
+        return PrivacyLoss.approx(self.epsilon, self.delta)
+
+    def _epsilon(self, delta: Fraction) -> float:
+        return float(self.epsilon) if delta == self.delta else self.loss().epsilon(delta)
+
+    def _to_approx(self, delta: Exactable | None, epsilon: Exactable | None) -> ApproxDP:
+        unchanged = delta is not None and _delta(delta) == self.delta
+        return self if unchanged else super()._to_approx(delta, epsilon)
+
+    def _delta(self, epsilon: Fraction) -> float:
+        return self.loss().delta(epsilon)
+
+    def group(self, k: int) -> ApproxDP:
+        """Claim: (k epsilon, delta (1 + e**epsilon + ... + e**((k - 1) epsilon))), delta rounded up."""
+        k = whole(k, "k", least=1)
+        delta = grouped_delta(self.epsilon, self.delta, k)
+        if delta >= 1:
+            raise Unsupported(f"{self!r} promises nothing to {k} units together: their delta would reach 1")
+        return ApproxDP(k * self.epsilon, delta)
+
+    def cautions(self, n: int) -> tuple[Caution, ...]:
+        """Return what to know about this delta for a database of n units."""
+        n = whole(n, "n", least=1)
+        if self.delta * n * _FAR_BELOW <= 1:
+            return ()
+        expected = float(self.delta * n)
+        return (
+            Caution(
+                f"delta = {fraction_text(self.delta)} is not far below 1/n = {fraction_text(Fraction(1, n))}.",
+                f"A mechanism that publishes each of {n} people's rows in full with this probability keeps the "
+                f"promise, and exposes {expected:.2g} of them on average. Choose delta below "
+                f"{float(Fraction(1, n * _FAR_BELOW)):.1g}.",
+            ),
+        )
+
+
+# A delta is far below 1/n when it is this many times below.
+_FAR_BELOW = 100
+
+
+@dataclass(frozen=True, repr=False)
+class ZCDP(Guarantee):
+    """For neighbours and every alpha > 1: the Renyi divergence of order alpha is at most rho alpha."""
+
+    rho: Fraction
+
+    def __init__(self, rho: Exactable) -> None:
+        object.__setattr__(self, "rho", rho)
+        _keep_exact(self)
+
+    def _epsilon(self, delta: Fraction) -> float:
+        """Canonne, Kamath, Steinke 2020, proposition 12, at (nearly) the best alpha; any alpha is valid."""
+        if self.rho == 0:
+            return 0.0
+        if delta == 0:
+            return math.inf
+        rho, log_delta = float(self.rho), math.log(delta.numerator) - math.log(delta.denominator)
+
+        def estimate(order: float) -> float:
+            gap = math.exp(order)
+            return (1 + gap) * rho - math.log1p(1 / gap) - (log_delta + math.log1p(gap)) / gap
+
+        alpha = _best_order(estimate)
+        return max(0.0, enclose(lambda: _zcdp_epsilon(self.rho, delta, alpha)).upper)
+
+    def _delta(self, epsilon: Fraction) -> float:
+        if self.rho == 0:
+            return 0.0
+        rho, bound = float(self.rho), float(epsilon)
+
+        def estimate(order: float) -> float:
+            gap = math.exp(order)
+            alpha = 1 + gap
+            return gap * (alpha * rho - bound) - math.log(gap) - alpha * math.log1p(1 / gap)
+
+        alpha = _best_order(estimate)
+        delta = enclose(lambda: _zcdp_delta(self.rho, epsilon, alpha)).upper
+        if delta >= 1:
+            raise Unsupported(f"no delta below 1 follows from {self!r} at epsilon={float(epsilon):g}")
+        return delta
+
+    def group(self, k: int) -> ZCDP:
+        """Claim: k**2 rho (Bun and Steinke 2016, proposition 1.9)."""
+        return ZCDP(whole(k, "k", least=1) ** 2 * self.rho)
+
+
+def _zcdp_epsilon(rho: Fraction, delta: Fraction, alpha: Fraction) -> arb:
+    order = ball(alpha)
+    return order * ball(rho) + (1 - 1 / order).log() - (ball(delta).log() + order.log()) / ball(alpha - 1)
+
+
+def _zcdp_delta(rho: Fraction, epsilon: Fraction, alpha: Fraction) -> arb:
+    order, gap = ball(alpha), ball(alpha - 1)
+    return (gap * ball(alpha * rho - epsilon) + order * (1 - 1 / order).log()).exp() / gap
+
+
+def _best_order(estimate: Callable[[float], float]) -> Fraction:
+    """Return alpha = 1 + e**t for a t that nearly minimises `estimate(t)`: a grid, then a golden section.
+
+    Whether it is the best decides how tight a conversion is, never whether it is valid.
+    """
+    grid = [t / 2 for t in range(-120, 121)]
+    start = min(grid, key=estimate)
+    low, high = start - 0.5, start + 0.5
+    golden = (math.sqrt(5) - 1) / 2
+    for _ in range(60):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        low, high = (low, right) if estimate(left) <= estimate(right) else (left, high)
+    return 1 + Fraction(math.exp((low + high) / 2))
+
+
+@dataclass(frozen=True, repr=False)
+class GDP(Guarantee):
+    """For neighbours: telling them apart is at least as hard as N(0, 1) from N(mu, 1)."""
+
+    mu: Fraction
+
+    def __init__(self, mu: Exactable) -> None:
+        object.__setattr__(self, "mu", mu)
+        _keep_exact(self)
+
+    def loss(self) -> PrivacyLoss:
+        """Return the worst loss that the promise allows."""
+        return PrivacyLoss.pure(0) if self.mu == 0 else PrivacyLoss.gaussian(sigma=1 / self.mu)
+
+    def _epsilon(self, delta: Fraction) -> float:
+        return self.loss().epsilon(delta)
+
+    def _delta(self, epsilon: Fraction) -> float:
+        return self.loss().delta(epsilon)
+
+    def group(self, k: int) -> GDP:
+        """Claim: k mu (Dong, Roth, Su 2022, theorem 2.14)."""
+        return GDP(whole(k, "k", least=1) * self.mu)
+
+
+def _pure_to_zcdp(promise: PureDP) -> ZCDP:
+    """Claim: rho = epsilon tanh(epsilon / 2), and no less; docs/proofs/privacy-loss.md."""
+    return ZCDP(promise.loss().rho)
+
+
+def _pure_to_gdp(promise: PureDP) -> GDP:
+    """Claim: mu = -2 Phi**-1(1 / (1 + e**epsilon)), and no less; docs/proofs/guarantees.md."""
+    if promise.epsilon == 0:
+        return GDP(0)
+    # Phi**-1(p) = -sqrt(2) erfcinv(2p), and 2 / (1 + e**epsilon) = 1 - tanh(epsilon / 2).
+    return GDP(
+        enclose(lambda: 2 * arb(2).sqrt() * (2 / (1 + ball(promise.epsilon).exp())).erfcinv()).upper
+    )
+
+
+def _approx_to_pure(promise: ApproxDP) -> PureDP:
+    if promise.delta:
+        raise Unsupported(f"{promise!r} promises nothing about outcomes of probability delta; no PureDP follows")
+    return PureDP(promise.epsilon)
+
+
+def _zero_to_pure(promise: ZCDP | GDP) -> PureDP:
+    if promise.figures() != (0,):
+        raise Unsupported(f"{promise!r} allows losses of any size; ask for .to(ApproxDP, delta=...) instead")
+    return PureDP(0)
+
+
+_CONVERSIONS: dict[tuple[type[Guarantee], type[Guarantee]], Callable[[Any], Any]] = {
+    (PureDP, ZCDP): _pure_to_zcdp,
+    (PureDP, GDP): _pure_to_gdp,
+    (ApproxDP, PureDP): _approx_to_pure,
+    (ApproxDP, ZCDP): lambda promise: _pure_to_zcdp(_approx_to_pure(promise)),
+    (ApproxDP, GDP): lambda promise: _pure_to_gdp(_approx_to_pure(promise)),
+    (ZCDP, PureDP): _zero_to_pure,
+    (GDP, PureDP): _zero_to_pure,
+    (GDP, ZCDP): lambda promise: ZCDP(promise.mu**2 / 2),
+}

@@ -1,0 +1,110 @@
+"""exp_bounds and the weights built on it enclose what they say."""
+
+from fractions import Fraction
+from itertools import islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.noise.energy import Energy
+from discreet.noise.exponent import ceil_shift, exp_bounds
+from tests.noise.exact import MP, Law, real
+
+# Enough digits for every enclosure here: 2**bits exp(-x) to far below one.
+WORK = 3000
+
+
+def scaled(value: object, bits: int) -> object:
+    return MP.ldexp(value, bits)
+
+
+@given(st.fractions(0, 2000, max_denominator=10**30), st.integers(0, 600))
+def test_exp_bounds(x: Fraction, bits: int) -> None:
+    low, high = exp_bounds(x, bits)
+    with MP.workprec(WORK):
+        assert low <= scaled(MP.exp(-real(x)), bits) <= high
+    assert 0 <= low <= high <= 1 << bits
+    assert high - low <= 2
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        Fraction(0),
+        Fraction(1, 2**200),
+        Fraction(1, 256),
+        Fraction(2**300 - 1, 2**300),
+        Fraction(1),
+        Fraction(65535),
+        Fraction(10**9),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("bits", [0, 1, 64, 192, 1000])
+def test_exp_bounds_at_corners(x: Fraction, bits: int) -> None:
+    low, high = exp_bounds(x, bits)
+    with MP.workprec(WORK):
+        assert low <= scaled(MP.exp(-real(x)), bits) <= high
+    assert high - low <= 2
+
+
+def test_exp_bounds_of_anything_huge_takes_no_time() -> None:
+    assert exp_bounds(Fraction(10**100_000), 64) == (0, 1)
+
+
+def test_an_enclosure_narrows_to_its_value() -> None:
+    with MP.workprec(WORK):
+        value = MP.exp(-real(Fraction(22, 7)))
+        for bits in range(0, 2000, 100):
+            low, high = exp_bounds(Fraction(22, 7), bits)
+            assert scaled(low, -bits) <= value <= scaled(high, -bits) <= value + scaled(2, -bits)
+
+
+@given(st.integers(), st.integers(0, 100))
+def test_ceil_shift(value: int, bits: int) -> None:
+    assert (ceil_shift(value, bits) - 1) << bits < value <= ceil_shift(value, bits) << bits
+
+
+ENERGIES = [
+    Energy.laplace(Fraction(1, 1000)),
+    Energy.laplace(Fraction(22, 7)),
+    Energy.laplace(Fraction(2**80)),
+    Energy.gaussian(Fraction(1, 9)),
+    Energy.gaussian(Fraction(10**6)),
+    Energy.gaussian(Fraction(10**30 + 7, 10**5 + 9)),
+]
+
+
+@pytest.mark.parametrize("energy", ENERGIES, ids=str)
+def test_weights(energy: Energy) -> None:
+    law = Law(energy.linear, energy.square)
+    step = max(1, energy.reach(24) // 1000)
+    for first in (0, 1, step - 1):
+        for n, (low, high) in enumerate(islice(energy.weights(first, step, 192), 1200)):
+            with MP.workprec(WORK):
+                assert low <= scaled(law.weight(first + n * step), 192) <= high
+            assert high - low < 2**30, "so wide an enclosure would waste words"
+
+
+@pytest.mark.parametrize("energy", ENERGIES, ids=str)
+@pytest.mark.parametrize("bits", [8, 64, 192])
+def test_beyond(energy: Energy, bits: int) -> None:
+    for start in (energy.reach(1) + 1, energy.reach(24) + 1):
+        low, high = energy.beyond(start, bits)
+        slope = real(energy.slope(start))
+        with MP.workprec(WORK):
+            envelope = MP.exp(-real(energy(start))) / (1 - MP.exp(-real(energy.slope(start))))
+            assert low <= scaled(envelope, bits) <= high
+        assert high - low <= 2 + 2 ** (2 - bits)
+        assert slope > 0
+
+
+@given(st.fractions(Fraction(1, 10**9), 10**9), st.booleans())
+def test_octave_and_reach(scale: Fraction, gaussian: bool) -> None:
+    energy = Energy.gaussian(scale * scale) if gaussian else Energy.laplace(scale)
+    octave = Fraction(2) ** energy.octave()
+    assert octave <= scale < 2 * octave
+    for most in (1, 24):
+        assert energy(energy.reach(most)) <= most < energy(energy.reach(most) + 1)
+    assert all(energy(9 + y) >= energy(9) + energy.slope(9) * y for y in range(5))
