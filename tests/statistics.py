@@ -70,7 +70,10 @@ def _upper_tail(least: int, trials: int, chance: float) -> float:
 
 
 def chi_square(test: str, counts: ArrayLike, chances: ArrayLike, cells: int = 1 << 30) -> Finding:
-    """Test counts ~ Multinomial(chances), neighbours pooled to `LEAST_EXPECTED` each and about `cells` in all."""
+    """Test counts ~ Multinomial(chances), by Pearson's statistic.
+
+    Neighbours are pooled until `LEAST_EXPECTED` are expected of each pool, and further to at most `cells`.
+    """
     seen, p = np.asarray(counts, np.float64), np.asarray(chances, np.float64)
     assert abs(p.sum() - 1) < 1e-9, f"the cells of {test} have probability {p.sum()}"
     if seen[p == 0].any():
@@ -95,9 +98,10 @@ def _pool(seen: Reals, expected: Reals, least: float) -> tuple[Reals, Reals]:
 
 
 def kolmogorov(test: str, share_at_most: ArrayLike, chance_at_most: ArrayLike, trials: int) -> Finding:
-    """Test an empirical distribution function at some points (Dvoretzky, Kiefer, Wolfowitz; Massart's constant).
+    """Test an empirical distribution function at some points.
 
-    It fails where the largest distance passes sqrt(ln(2 / level) / (2 trials)).
+    By Dvoretzky, Kiefer and Wolfowitz with Massart's constant, whatever the law: it fails where the
+    largest distance passes sqrt(ln(2 / level) / (2 trials)).
     """
     distance = np.abs(np.asarray(share_at_most, np.float64) - np.asarray(chance_at_most, np.float64)).max()
     return Finding(test, min(1.0, 2 * math.exp(-2 * trials * float(distance) ** 2)))

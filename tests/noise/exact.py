@@ -111,31 +111,36 @@ def findings(draws: NDArray[Any], law: Law) -> list[Finding]:
     draws = np.asarray(draws)
     trials = draws.size
     knots, at_knots = _knots(law)
-    kind = object if draws.dtype == object else np.int64
     ordered = np.sort(draws)
-    up_to = np.searchsorted(ordered, np.array(knots, kind), side="right")
+
+    def how_many_up_to(points: list[int]) -> Any:
+        return np.searchsorted(ordered, np.array(points, draws.dtype), side="right")
+
+    up_to = how_many_up_to(knots)
+    below_zero, up_to_zero = how_many_up_to([-1, 0]).tolist()
     counts = np.diff(up_to, prepend=0, append=trials)
     chances = np.diff(at_knots, prepend=0, append=1)
     found = [
         kolmogorov("distribution function", up_to / trials, at_knots, trials),
         chi_square("cells", counts, chances, cells=32),
         chi_square("fine cells", counts, chances, cells=256),
-        binomial("zeros", int((draws == 0).sum()), trials, float(law.chance(0))),
+        binomial("zeros", up_to_zero - below_zero, trials, float(law.chance(0))),
     ]
 
     # Both tails together, at 3 deviations and as far out as a few dozen draws are expected.
     for reach in (2, 3, 4, 5, 7, 10):
         edge = int(reach * Fraction(law.scale))
         beyond = float((2 if law.two_sided else 1) * (1 - law.at_most(edge)))
-        found.append(binomial(f"beyond {reach} scales", int((abs(draws) > edge).sum()), trials, beyond))
+        low, high = how_many_up_to([-edge - 1, edge]).tolist()
+        found.append(binomial(f"beyond {reach} scales", low + trials - high, trials, beyond))
 
     half = trials // 2
     first, second = draws[: 2 * half : 2], draws[1 : 2 * half : 2]
     if law.two_sided:
-        positive, negative = int((draws > 0).sum()), int((draws < 0).sum())
-        found.append(binomial("signs", positive, positive + negative, 0.5))
-        signs = np.sign(first[(first != 0) & (second != 0)]) == np.sign(second[(first != 0) & (second != 0)])
-        found.append(binomial("signs of pairs", int(signs.sum()), signs.size, 0.5))
+        found.append(binomial("signs", below_zero, trials - (up_to_zero - below_zero), 0.5))
+        neither = (first != 0) & (second != 0)
+        same = ((first < 0) == (second < 0))[neither]
+        found.append(binomial("signs of pairs", int(same.sum()), same.size, 0.5))
     found.append(at_most("equal pairs", int((first == second).sum()), half, float(_collision(law))))
     found += _pair_cells(first, second, knots, at_knots)
     if law.free_bits:

@@ -148,7 +148,7 @@ def test_a_tie_is_extended_until_it_is_none(
             words = [*agreed, decisive]
             assert toss(source=Silent.of_words(*words)) is answer
             # In an array, the words of all coins come first and those for ties after them.
-            several = toss(size=3, source=Silent.of_words(0, words[0], 2**64 - 1, *words[1:]))
+            several = toss(size=3, source=Silent.of_words(2**64 - 1, words[0], 2**64 - 1, *words[1:]))
             assert several[1] == answer
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet import noise
-from discreet.noise.ranking import _Exponential, _exact_ranking, _rankings
+from discreet.noise.ranking import _exact_ranking, _Exponential, _rankings
 from tests.noise.exact import MP, real
 from tests.statistics import Finding, assert_passes, binomial, chi_square, judge
 
@@ -102,7 +102,7 @@ def test_a_complete_ranking_is_a_permutation() -> None:
 
 
 def test_gumbel_noise_instead_is_caught() -> None:
-    """The exponential mechanism is another law, and so is a winner by bits that were only compared rounded."""
+    """The exponential mechanism is another law, and so is a winner among rounded noisy levels."""
     levels = OFFSETS["spread"]
     noisy = np.random.default_rng().gumbel(size=(1 << 18, 5)) + [float(level) for level in levels]
     assert judge([winner_finding(noisy.argmax(axis=1), levels)])

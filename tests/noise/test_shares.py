@@ -51,7 +51,9 @@ def places_of(shares: Shares, block: int) -> list[int]:
 def test_every_share_holds_what_its_block_deserves(law: Law) -> None:
     shares = divide(law)
     step = 1 << shares.place_bits
-    assert sorted(shares.base) == list(range(min(shares.base), max(shares.base) + 1, step)), "a gap or overlap"
+    assert sorted(shares.base) == list(range(min(shares.base), max(shares.base) + 1, step)), (
+        "a gap or overlap"
+    )
     for block, base in enumerate(shares.base):
         ends = [law.weight(base), law.weight(base + step - 1)]
         assert shares.near[block] == min(abs(base), abs(base + step - 1))

@@ -29,15 +29,21 @@ SIZES = [0, 1, 7, 15, 16, 17, 4095, 4096, 4097, (1 << 18) - 1, 1 << 18, (1 << 18
 
 
 def aes(key: bytes, blocks: bytes) -> bytes:
-    return Cipher(algorithms.AES256(key), modes.ECB()).encryptor().update(blocks)  # noqa: S305
+    return Cipher(algorithms.AES256(key), modes.ECB()).encryptor().update(blocks)
 
 
 def test_the_cipher_is_aes_256() -> None:
     """FIPS 197, appendix C.3; and the first block of SP 800-38A, F.1.5."""
     key = bytes(range(32))
-    assert aes(key, bytes.fromhex("00112233445566778899aabbccddeeff")).hex() == "8ea2b7ca516745bfeafc49904b496089"
+    assert (
+        aes(key, bytes.fromhex("00112233445566778899aabbccddeeff")).hex()
+        == "8ea2b7ca516745bfeafc49904b496089"
+    )
     key = bytes.fromhex("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4")
-    assert aes(key, bytes.fromhex("6bc1bee22e409f96e93d7e117393172a")).hex() == "f3eed1bdb5d2a03c064b5a7e3db181f8"
+    assert (
+        aes(key, bytes.fromhex("6bc1bee22e409f96e93d7e117393172a")).hex()
+        == "f3eed1bdb5d2a03c064b5a7e3db181f8"
+    )
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -175,7 +181,10 @@ def test_a_forked_child_replays_nothing(way: str, cache: str) -> None:
     import json
 
     answer = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORKING, way, cache], capture_output=True, text=True, check=True
+        [sys.executable, "-W", "ignore", "-c", FORKING, way, cache],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     seen = json.loads(answer.stdout)
     assert len(seen) >= 8

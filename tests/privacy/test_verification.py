@@ -432,6 +432,18 @@ def test_a_report_names_every_number_and_its_pair_and_rounds_up() -> None:
     assert "infinite" not in nothing
     assert "-0" not in nothing
     assert str(verify(exact_count, ["yes", "no"], 2)).count("infinite") == 3
+    quarter = str(verify(lambda database: {len(database): Fraction(1, 4), "x": 0.75}, "ab", 1))
+    assert "  statistical distance  0.25      " in quarter
+    ninth = str(verify(lambda database: {len(database): Fraction(10, 99), "x": Fraction(89, 99)}, "ab", 1))
+    assert "  statistical distance  10/99     " in ninth
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(0.1, "0.1"), (0.0, "0"), (1.0, "1"), (700.0, "700"), (0.123451, "0.12346"), (1e-30, "1e-30")],
+)
+def test_a_number_in_a_report_is_rounded_up_only_where_it_must_be(number: float, text: str) -> None:
+    assert verification._rounded_up(number) == text
 
 
 # --- refusals --------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from discreet.privacy.loss import FiniteLoss, PrivacyLoss
 from discreet.privacy.neighbours import ADD_REMOVE, REPLACE, Neighbours
 from discreet.privacy.posterior import Posterior, epsilon_for_shift, posterior_after, shift_bound
 from discreet.privacy.reals import Bounds
+from discreet.privacy.released import Released
 from discreet.privacy.verification import Verification, verify
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Posterior",
     "PrivacyLoss",
     "PureDP",
+    "Released",
     "Verification",
     "epsilon_for_shift",
     "explain",

@@ -372,4 +372,4 @@ def _short(number: Fraction) -> str:
 def _rounded_up(number: float) -> str:
     if number == math.inf:
         return "infinite"
-    return str(Context(prec=5, rounding=ROUND_CEILING).create_decimal_from_float(number))
+    return fraction_text(Fraction(Context(prec=5, rounding=ROUND_CEILING).create_decimal(repr(number))))
