@@ -109,20 +109,10 @@ def kolmogorov(test: str, share_at_most: ArrayLike, chance_at_most: ArrayLike, t
 
 def bit_findings(values: NDArray[np.int64], bits: int, slack: float) -> list[Finding]:
     """Test that each of the low bits, and the exclusive or of each two, is a fair coin up to `slack`."""
-    total = np.zeros((bits + 1, bits + 1))
-    for part in np.array_split(values, max(1, values.size >> 16)):
-        signs = np.ones((part.size, bits + 1), np.float32)
-        for j in range(bits):
-            signs[:, j] -= 2 * ((part >> j) & 1)
-        total += signs.T @ signs  # exact: whole numbers below 2**24
+    planes = [np.packbits((values >> j & 1).astype(np.bool_)) for j in range(bits)]
+    heads = {f"bit {j}": planes[j] for j in range(bits)}
+    heads |= {f"bits {j} and {k}": planes[j] ^ planes[k] for k in range(bits) for j in range(k)}
     return [
-        binomial(
-            f"bit {j}" if k == bits else f"bits {j} and {k}",
-            int(values.size + total[j, k]) // 2,
-            values.size,
-            0.5,
-            slack,
-        )
-        for j in range(bits)
-        for k in range(j + 1, bits + 1)
+        binomial(test, int(np.bitwise_count(packed).sum(dtype=np.int64)), values.size, 0.5, slack)
+        for test, packed in heads.items()
     ]

@@ -2,7 +2,8 @@
 
 Everything that decides privacy is computed from rationals. A float means its shortest decimal, the one
 that is printed: `0.1` is one tenth, not the binary fraction beside it. Strings and booleans are refused
-rather than guessed at, and so is a float16, which cannot even hold a hundredth.
+rather than guessed at, and so is a float16, which cannot even hold a hundredth. Numbers of thousands of
+digits are refused too: nobody means them, and a computation that never ends is no answer.
 
 >>> exact(0.1, "epsilon")
 Fraction(1, 10)
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import SupportsFloat
 
@@ -24,17 +25,32 @@ import numpy as np
 
 from discreet.errors import InvalidInput
 
-__all__ = ["Exactable", "exact", "fraction_text", "nonnegative", "positive", "probability", "whole"]
+__all__ = [
+    "Exactable",
+    "decimal_text",
+    "digits_text",
+    "exact",
+    "fraction_text",
+    "nonnegative",
+    "positive",
+    "probability",
+    "whole",
+]
 
 # What a caller may pass where a number is wanted.
 Exactable = int | float | Fraction | Decimal | np.integer | np.floating
+
+# Python writes no integer of more than 4,300 digits, so an error message could not either.
+_MOST_DIGITS = 4000
+_MOST_BITS = 13_200
 
 
 def exact(value: Exactable, name: str) -> Fraction:
     """Return `value` as the rational it stands for, or refuse it by `name`.
 
     Claim: an integer, a Fraction and a finite Decimal keep their value; a finite float becomes the decimal
-    with the fewest digits that reads back as the same float. Nothing else is accepted.
+    with the fewest digits that reads back as the same float. Nothing else is accepted, nor a numerator or
+    denominator of more than 4,000 digits or so.
     """
     if isinstance(value, (bool, np.bool_, np.float16)) or not isinstance(
         value, (numbers.Rational, float, Decimal, np.integer, np.floating)
@@ -44,14 +60,36 @@ def exact(value: Exactable, name: str) -> Fraction:
             f"{name} must be a number (int, float, Fraction or Decimal), not {kind}: {value!r}"
         )
     if isinstance(value, (numbers.Rational, np.integer)):
-        return Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
+        number = Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
+        return _within_reach(number, name)
     if not _is_finite(value):
         raise InvalidInput(f"{name} must be finite, not {value}")
-    return Fraction(str(value))
+    if isinstance(value, Decimal):
+        if value and not -_MOST_DIGITS < value.adjusted() < _MOST_DIGITS:
+            raise _too_long(name)
+        return _within_reach(Fraction(value), name)
+    return Fraction(_shortest(value))
 
 
 def _is_finite(value: SupportsFloat | Decimal) -> bool:
     return value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)
+
+
+def _shortest(value: float | np.floating) -> str:
+    """Write a float as its shortest decimal, whatever NumPy's print options are."""
+    return (
+        float.__repr__(value) if isinstance(value, float) else np.format_float_scientific(value, unique=True)
+    )
+
+
+def _within_reach(number: Fraction, name: str) -> Fraction:
+    if max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS:
+        raise _too_long(name)
+    return number
+
+
+def _too_long(name: str) -> InvalidInput:
+    return InvalidInput(f"{name} has more digits than anyone needs: at most {_MOST_DIGITS:,} are accepted")
 
 
 def positive(value: Exactable, name: str) -> Fraction:
@@ -82,17 +120,43 @@ def whole(value: int | np.integer, name: str, *, least: int = 0) -> int:
     """Return `value` as an int of at least `least`, or refuse it; a float is refused even when integral."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise InvalidInput(f"{name} must be a whole number, not {type(value).__name__}: {value!r}")
-    if value < least:
-        raise InvalidInput(f"{name} must be at least {least}, not {value}")
-    return int(value)
+    number = int(_within_reach(Fraction(int(value)), name))
+    if number < least:
+        raise InvalidInput(f"{name} must be at least {least}, not {number}")
+    return number
 
 
 def fraction_text(number: Fraction) -> str:
-    """Write a rational the way a person would: `0.1`, `3`, `1/3`."""
-    if number.denominator == 1:
+    """Write a rational the way a person would: `0.1`, `3`, `1/3`, `1e+300`."""
+    if number.denominator == 1 and abs(number) < 10**16:
         return str(number.numerator)
     try:
         short = repr(float(number))
-    except OverflowError:
+        return short if Fraction(short) == number else str(number)
+    except (
+        OverflowError,
+        ValueError,
+    ):  # beyond any float; or infinite as one; or too long for Python to write
+        return _long_text(number)
+
+
+def digits_text(number: Fraction | float | Decimal, *, up: bool, digits: int = 3) -> str:
+    """Write a few significant digits, rounded up or down."""
+    value = Fraction(number)
+    context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    short = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    return decimal_text(short)
+
+
+def decimal_text(number: Decimal) -> str:
+    """Write a decimal out, or with an exponent where that would be long."""
+    number = number.normalize()
+    return f"{number:f}" if not number or -5 <= number.adjusted() < 7 else f"{number:e}"
+
+
+def _long_text(number: Fraction) -> str:
+    try:
         return str(number)
-    return short if Fraction(short) == number else str(number)
+    except ValueError:
+        power = (number.numerator.bit_length() - number.denominator.bit_length()) * math.log10(2)
+        return f"about {'-' if number < 0 else ''}10**{round(power)}"

@@ -31,6 +31,17 @@ class Chosen:
         return values
 
 
+class Constant(Chosen):
+    """Returns one byte for ever: 0 makes a uniform as low as it can be, 255 as high."""
+
+    def __init__(self, byte: int) -> None:
+        super().__init__()
+        self.byte = byte
+
+    def bytes(self, count: int) -> bytes:
+        return bytes([self.byte]) * count
+
+
 class Silent(Chosen):
     """Fails the test when asked for anything beyond the chosen bytes."""
 

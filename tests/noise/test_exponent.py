@@ -108,4 +108,10 @@ def test_octave_and_reach(scale: Fraction, gaussian: bool) -> None:
     assert octave <= scale < 2 * octave
     for most in (1, 24):
         assert energy(energy.reach(most)) <= most < energy(energy.reach(most) + 1)
-    assert all(energy(9 + y) >= energy(9) + energy.slope(9) * y for y in range(5))
+
+
+@given(st.fractions(Fraction(1, 10**9), 10**9), st.booleans(), st.integers(0, 10**9), st.integers(0, 10**9))
+def test_slope(scale: Fraction, gaussian: bool, x: int, y: int) -> None:
+    """What lies above the line is exactly what a tail's thinning makes up for."""
+    energy = Energy.gaussian(scale * scale) if gaussian else Energy.laplace(scale)
+    assert energy(x + y) == energy(x) + energy.slope(x) * y + energy.square * y**2

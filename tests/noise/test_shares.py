@@ -12,7 +12,7 @@ from discreet.noise.blocks import _UNSETTLED, BlockSampler, _CloserLook
 from discreet.noise.energy import Energy
 from discreet.noise.shares import Shares, random_place
 from tests.noise.exact import MP, Law, real
-from tests.noise.sources import Chosen, Silent
+from tests.noise.sources import Chosen, Constant, Silent
 
 WORDS = 2**64
 
@@ -186,14 +186,15 @@ def test_the_closer_look_never_contradicts_settle(law: Law) -> None:
     values, verdicts = _CloserLook(shares)(words, places)
     assert set(np.unique(verdicts)) <= {-1, 0, 1}
     for (word, place), value, verdict in zip(spots, values.tolist(), verdicts.tolist(), strict=True):
-        if verdict:  # it is certain, so `settle` must not need a single bit to agree
-            assert shares.settle(word, place, Silent()) == (value if verdict > 0 else None), (word, place)
+        for bits in (Constant(0), Constant(255)) if verdict else ():
+            assert shares.settle(word, place, bits) == (value if verdict > 0 else None), (word, place)
         if word >= shares.open_end[-1]:
             assert verdict == 0
     assert np.mean(verdicts[-3000:] == 0) < 0.01, "a look this unsure is of no use"
 
 
 def test_a_margin_too_narrow_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some of the words beside the bound are then called the wrong way."""
     monkeypatch.setattr("discreet.noise.blocks._MARGIN", 0.0)
     monkeypatch.setattr("discreet.noise.blocks._MARGIN_WORDS", 0.0)
     with pytest.raises(AssertionError):

@@ -50,7 +50,7 @@ def explain(
     if as_json:
         typer.echo(json.dumps(explanation.to_dict(), indent=2))
         return
-    typer.secho(explanation.heading, bold=True)
+    typer.secho(explanation.headline(), bold=True)
     for title, text in explanation.sections().items():
         typer.echo()
         typer.secho(title, fg="cyan", bold=True)

@@ -1,8 +1,8 @@
 """What a guarantee means for one person, in plain words.
 
 >>> print(explain(PureDP(1), n=10_000).summary)
-Whatever is published is at most 2.72 times as likely with your data in the table as without them, and at
-least 0.368 times.
+Whatever is published is at most 2.72 times as likely with your data in the table as without them, and
+at least 0.367 times.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InvalidInput, Unsupported
-from discreet.numbers import Exactable, probability, whole
+from discreet.numbers import Exactable, decimal_text, digits_text, exact, fraction_text, probability, whole
 from discreet.privacy.guarantees import GDP, ZCDP, ApproxDP, Caution, Guarantee, PureDP
 from discreet.privacy.loss import PrivacyLoss
 from discreet.privacy.posterior import Posterior, epsilon_for_shift, posterior_after, shift_bound
-from discreet.privacy.reals import ball, precision
+from discreet.privacy.reals import ball, enclose
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,15 +30,20 @@ __all__ = ["Explanation", "explain"]
 
 _WIDTH = 104
 _PRIORS = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
-# Where delta is needed and nobody gave one: a chance in a million, or a hundredth of one in n.
+# Where a delta is needed and nobody gave one: a chance in a million, or less where n asks for less.
 _USUAL_DELTA = Fraction(1, 10**6)
 # An alarm that is wrong this often is what an attacker is asked to work with.
 _FALSE_ALARM = Fraction(1, 20)
+# Beliefs are described but for this many times delta: at delta itself a promise allows a loss of any size.
+_FAILURES = 10
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a guarantee means, as figures and as paragraphs; `print` it, or `plot` it."""
+    """What a guarantee means, as figures and as paragraphs; `print` it, or `plot` it.
+
+    Claim: every figure is rounded to the side on which less is promised: what an attacker can do, up.
+    """
 
     guarantee: Guarantee
     promise: ApproxDP
@@ -52,12 +58,12 @@ class Explanation:
         epsilon, delta = self.promise.figures()
         if not delta:
             return _fill(
-                f"Whatever is published is at most {_factor(epsilon)} times as likely with your data in the table "
-                f"as without them, and at least {_factor(-epsilon)} times."
+                f"Whatever is published is at most {_factor(epsilon)} times as likely with your data in the "
+                f"table as without them, and at least {_factor(-epsilon)} times."
             )
         return _fill(
-            f"Whatever set of results one looks at, it is at most {_factor(epsilon)} times as likely with your "
-            f"data in the table as without them, plus {_digits(delta, up=True)}; and the other way round."
+            f"Whatever set of results one looks at, it is at most {_factor(epsilon)} times as likely with "
+            f"your data in the table as without them, plus {_up(delta)}; and the other way round."
         )
 
     @property
@@ -66,28 +72,32 @@ class Explanation:
 
         At delta itself nothing could be said: a promise with delta allows any loss that often.
         """
-        return min(Fraction(1, 2), 10 * self.promise.delta)
+        return min(Fraction(1, 2), _FAILURES * self.promise.delta)
+
+    @cached_property
+    def moved(self) -> float:
+        """The loss that is exceeded with a chance of at most `failure`; infinite where there is none."""
+        return self.loss.within(self.failure)
 
     @property
     def posteriors(self) -> tuple[tuple[Fraction, Posterior], ...]:
         """Each prior with the interval in which the posterior stays, but for `failure`."""
-        moved = self.loss.within(self.failure)
-        return tuple((prior, posterior_after(moved, prior)) for prior in self.priors)
+        return tuple((prior, posterior_after(self.moved, prior)) for prior in self.priors)
 
-    @property
-    def best_guess(self) -> float:
+    @cached_property
+    def best_guess(self) -> Fraction:
         """The best chance of guessing rightly whether someone took part, from even odds; rounded up."""
-        return min(1.0, math.nextafter((1 + float(self.loss.advantage)) / 2, 1.0))
+        return min(Fraction(1), (1 + exact(self.loss.advantage, "advantage")) / 2)
 
-    @property
-    def caught(self) -> float:
+    @cached_property
+    def caught(self) -> Fraction:
         """The most of those who took part that an attacker can name if one alarm in twenty may be false."""
-        return min(1.0, math.nextafter(1 - float(self.loss.tradeoff(_FALSE_ALARM)), 1.0))
+        return 1 - exact(self.loss.tradeoff(_FALSE_ALARM), "missed")
 
     @property
     def shift(self) -> float:
         """The most that any posterior can differ from its prior, but for `failure`."""
-        return shift_bound(self.loss.within(self.failure))
+        return shift_bound(self.moved)
 
     def sections(self) -> dict[str, str]:
         """Return the paragraphs under their headings."""
@@ -103,16 +113,17 @@ class Explanation:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures and paragraphs as plain values, for programs."""
+        """Return the figures and paragraphs as plain values, for programs; a float is rounded up."""
         return {
             "guarantee": repr(self.guarantee),
-            "epsilon": float(self.promise.epsilon),
-            "delta": float(self.promise.delta),
+            "epsilon": _float_above(self.promise.epsilon),
+            "delta": _float_above(self.promise.delta),
             "n": self.n,
             "posteriors": [{"prior": float(p), "low": b.low, "high": b.high} for p, b in self.posteriors],
-            "failure": float(self.failure),
-            "best_guess_from_even_odds": self.best_guess,
-            "true_positive_rate_at_5_percent_false": self.caught,
+            "greatest_shift": self.shift,
+            "failure": _float_above(self.failure),
+            "best_guess_from_even_odds": _float_above(self.best_guess),
+            "true_positive_rate_at_5_percent_false": _float_above(self.caught),
             "cautions": [str(caution) for caution in self.cautions],
             "text": self.sections(),
         }
@@ -123,63 +134,79 @@ class Explanation:
 
         return draw_explanation(self)
 
-    @property
-    def heading(self) -> str:
-        """The guarantee, and the (epsilon, delta) it is read as where it is of another kind."""
-        plain = isinstance(self.guarantee, (PureDP, ApproxDP))
-        return repr(self.guarantee) if plain else f"{self.guarantee!r}, read as {self.promise!r}"
+    def headline(self) -> str:
+        """The guarantee, and how it is read here."""
+        if isinstance(self.guarantee, (PureDP, ApproxDP)):
+            return repr(self.guarantee)
+        return f"{self.guarantee!r}, read as {self.promise!r}"
+
+    def factor(self) -> str:
+        """The greatest ratio of the chances of any result, e**epsilon, rounded up."""
+        return _factor(self.promise.epsilon)
 
     def __str__(self) -> str:
-        return "\n\n".join([self.heading, *(f"{title}\n{text}" for title, text in self.sections().items())])
+        return "\n\n".join(
+            [self.headline(), *(f"{title}\n{text}" for title, text in self.sections().items())]
+        )
 
     def _beliefs(self) -> str:
         rows = [
-            f"  {_percent(prior):>8} sure before: between {_percent(b.low, up=False)} and {_percent(b.high)} after"
+            f"  {_up(100 * prior):>7}% sure before: between {_percent(b.low, up=False)} "
+            f"and {_percent(b.high)} after"
             for prior, b in self.posteriors
         ]
         but = (
-            f" But for a chance of {_digits(self.failure, up=True)} over the noise, this holds whatever comes out."
+            f"But for a chance of {_up(self.failure)} over the noise, this holds whatever comes out."
             if self.failure
-            else " This holds whatever comes out."
+            else "This holds whatever comes out."
         )
         opening = _fill(
             "However much they know already, about you and about everybody else, seeing the result can move "
-            "what they believe about you only this far:" 
+            "what they believe about you only this far:"
         )
         closing = _fill(
-            f"No prior at all moves by more than {_percent(self.shift)}.{but} Conversely, if nobody's belief "
-            f"about anyone ever moved by more than {_percent(Fraction(1, 20))}, epsilon would be at most "
-            f"{_digits(epsilon_for_shift(Fraction(1, 20)), up=True)}."
+            f"No prior at all moves by more than {_up(100 * exact(self.shift, 'shift'))} percentage points. "
+            f"{but} Conversely, if nobody's belief about anyone ever moved by more than 5 percentage points, "
+            f"whatever they believed before, epsilon would be at most "
+            f"{_up(epsilon_for_shift(Fraction(1, 20)))}."
         )
         return "\n".join([opening, *rows, closing])
 
     def _attack(self) -> str:
         return _fill(
             f"Toss a coin for whether you are in the table and let the cleverest attacker, who knows all the "
-            f"other rows, guess from the result: they are right at most {_percent(self.best_guess)} of the time. "
-            f"If one of their alarms in twenty may be false, they name at most {_percent(self.caught)} of those "
-            f"who did take part."
+            f"other rows, guess from the result: they are right at most {_percent(self.best_guess)} of the "
+            f"time. If one of their alarms in twenty may be false, they name at most "
+            f"{_percent(self.caught)} of those who did take part."
         )
 
     def _simulation(self) -> str:
         epsilon, delta = self.promise.figures()
-        twice = _digits(2 * epsilon, up=True)
-        rest = f", plus or minus {_digits(delta, up=True)}" if delta else ""
+        factor, twice = _factor(epsilon), _factor(2 * epsilon)
+        near = f"within a factor of {factor}, and {_up(delta)}," if delta else f"within a factor of {factor}"
+        far = f", and {_up(delta * (1 + _power_above(epsilon)))}" if delta else ""
+        if delta and delta * (1 + _power_above(epsilon)) >= 1:
+            reverse = "With this delta the other way round says nothing."
+        else:
+            reverse = (
+                f"The other way round, if whoever you are some simulator that never saw your data came that "
+                f"close, then exchanging your data for anyone else's would change no chance by more than "
+                f"twice that epsilon: a factor of {twice}{far}."
+            )
         return _fill(
-            f"Run the same mechanism on the table without you: its results are within a factor of "
-            f"{_factor(epsilon)} as likely{rest}. So whatever is learned about you could nearly as well have "
-            f"been learned without you. The other way round, if for every person some simulator who never saw "
-            f"their data came within a factor of {_factor(epsilon)}, then exchanging one person's data for "
-            f"another's would change nothing by more than twice that epsilon, {twice}."
+            f"Run the same mechanism on the table without you: the chances of its results are {near} of "
+            f"those with you. So whatever is learned about you could nearly as well have been learned "
+            f"without you. {reverse}"
         )
 
     def _groups(self) -> str:
         try:
             four = self.guarantee.group(4)
-            together = four if isinstance(four, (PureDP, ApproxDP)) else four.to(ApproxDP, delta=self.promise.delta)
-            epsilon, delta = _as_approx(together, None).figures()
-            its_delta = f" and a delta of {_digits(delta, up=True)}" if delta else ""
-            said = f"Four of you together have an epsilon of {_digits(epsilon, up=True)}{its_delta}."
+            known = isinstance(four, (PureDP, ApproxDP))
+            together = _as_approx(four, None if known else self.promise.delta)
+            epsilon, delta = together.figures()
+            its_delta = f" and a delta of {_up(delta)}" if delta else ""
+            said = f"Four of you together have an epsilon of {_up(epsilon)}{its_delta}."
         except Unsupported:
             said = "To four of you together nothing is promised: their delta would reach 1."
         return _fill(
@@ -189,16 +216,16 @@ class Explanation:
 
     def _utility(self, n: int) -> str:
         floor = Fraction(1, 10 * n)
-        epsilon = self.promise.epsilon
-        verdict = (
-            "This epsilon is below that: the results say almost nothing about the data."
-            if epsilon < floor
-            else f"This epsilon is {_digits(epsilon / floor, up=True)} times that."
-        )
+        epsilon, delta = self.promise.figures()
+        if epsilon < floor:
+            verdict = "This epsilon is below that: the results say almost nothing about the data."
+        else:
+            verdict = f"This epsilon is {_up(epsilon / floor)} times that."
+        besides = " (and by what delta adds)" if delta else ""
         return _fill(
-            f"Below epsilon = 1/(10n) = {_digits(floor, up=False)}, exchanging the data of all {n:,} would change no chance "
-            f"by more than a factor of {_factor(Fraction(1, 10))}, so that nothing could be learned about "
-            f"anything. {verdict}"
+            f"Below epsilon = 1/(10n) = {digits_text(floor, up=False)}, exchanging the data of all {n:,} "
+            f"would change no chance by more than a factor of {_factor(Fraction(1, 10))}{besides}, so that "
+            f"nothing could be learned about anything. {verdict}"
         )
 
 
@@ -223,14 +250,16 @@ def explain(
 ) -> Explanation:
     """Explain a guarantee (a number is read as a pure epsilon, or with `delta` as an approximate one).
 
-    `n` is the number of units, where it is public: it says whether delta is small enough and whether epsilon is
-    large enough to learn anything. `ZCDP` and `GDP` are read as the (epsilon, delta) that follows at
-    `delta`, by default one in a million.
+    `n` is the number of units, where it is public: it says whether delta is small enough and whether epsilon
+    is large enough to learn anything. `ZCDP` and `GDP` are read as the (epsilon, delta) that follows at
+    `delta`: by default one in a million, or a hundredth of 1/n where that is less.
     """
     if not isinstance(guarantee, Guarantee):
         guarantee = PureDP(guarantee) if delta is None else ApproxDP(guarantee, delta)
         delta = None
     n = None if n is None else whole(n, "n", least=1)
+    if delta is None and isinstance(guarantee, (ZCDP, GDP)) and any(guarantee.figures()):
+        delta = _USUAL_DELTA if n is None else min(_USUAL_DELTA, Fraction(1, 100 * n))
     promise = _as_approx(guarantee, delta)
     loss = guarantee.loss() if isinstance(guarantee, (PureDP, ApproxDP, GDP)) else promise.loss()
     believed = [probability(prior, "prior") for prior in priors]
@@ -243,32 +272,37 @@ def explain(
 def _as_approx(guarantee: Guarantee, delta: Exactable | None) -> ApproxDP:
     if delta is not None:
         return guarantee.to(ApproxDP, delta=delta)
-    if isinstance(guarantee, ApproxDP):
-        return guarantee
-    if isinstance(guarantee, (ZCDP, GDP)) and guarantee.figures() != (0,):
-        return guarantee.to(ApproxDP, delta=_USUAL_DELTA)
-    return ApproxDP(guarantee.to(PureDP).epsilon, 0)
+    return guarantee if isinstance(guarantee, ApproxDP) else ApproxDP(guarantee.to(PureDP).epsilon, 0)
+
+
+def _float_above(number: Fraction) -> float:
+    return enclose(lambda: number).upper
+
+
+def _power_above(epsilon: Fraction) -> Fraction:
+    """Return e**epsilon rounded up, or something astronomical."""
+    power = enclose(lambda: ball(epsilon).exp()).upper
+    return exact(power, "power") if power < math.inf else Fraction(10**400)
 
 
 def _factor(epsilon: Fraction) -> str:
     """Write e**epsilon, rounded away from 1: what a promise allows must not look smaller than it is."""
-    with precision(128):
-        power = ball(epsilon).exp()
-        mantissa = Decimal(str((power if epsilon > 0 else 1 / power).upper().str(30, radius=False)))
-    return _digits(mantissa, up=True) if epsilon >= 0 else _digits(1 / mantissa, up=False)
+    if abs(epsilon) > 10**6:
+        return f"e**{fraction_text(epsilon)}"
+    # e**epsilon = 10**whole times 10**part, so that no power overflows a float.
+    whole_part = math.floor(enclose(lambda: ball(epsilon) / ball(10).log()).lower)
+    part = enclose(lambda: ball(epsilon).exp() / ball(10) ** whole_part)
+    up = epsilon >= 0
+    mantissa = digits_text(part.upper if up else part.lower, up=up)
+    return decimal_text(Decimal(mantissa).scaleb(whole_part))
+
+
+def _up(number: Fraction | float) -> str:
+    return digits_text(number if isinstance(number, Fraction) else exact(number, "figure"), up=True)
 
 
 def _percent(share: Fraction | float, *, up: bool = True) -> str:
-    return f"{_digits(Fraction(share) * 100, up=up)}%"
-
-
-def _digits(number: Fraction | float | Decimal, *, up: bool) -> str:
-    """Write three significant digits, rounded up or down."""
-    exact = Fraction(number)
-    context = Context(prec=3, rounding=ROUND_CEILING if up else ROUND_FLOOR)
-    short = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
-    short = short.normalize(context)
-    return f"{short:f}" if not short or -5 <= short.adjusted() < 7 else f"{short:e}"
+    return f"{digits_text(100 * exact(share, 'share'), up=up)}%"
 
 
 def _fill(text: str) -> str:

@@ -2,26 +2,32 @@
 
 A pair of finite distributions and its power curve (the greatest true-positive rate at each false-positive
 rate) are two views of one thing: sort the outcomes by likelihood ratio, and their masses are the curve's
-steps. That makes group privacy exact: k steps from a database, power is the curve applied k times.
+steps. That gives group privacy: k steps from a database, power is at most the curve applied k times.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
 
 from flint import arb
 
-from discreet.errors import InvalidInput
+from discreet.errors import InvalidInput, Unsupported
 from discreet.numbers import Exactable, fraction_text, nonnegative
+from discreet.privacy.concentrated import Tilt, search_rho
 from discreet.privacy.pairs import Masses, Pair
-from discreet.privacy.reals import Real, ball, certainly
+from discreet.privacy.reals import Bounds, Real, ball, certainly
 
 __all__ = ["FinitePair", "PowerCurve"]
 
 Point = tuple[Fraction, Fraction]
+
+# A curve of more corners than this takes seconds to apply to another.
+_MOST_CORNERS = 3000
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,9 @@ class FinitePair(Pair):
     def of(cls, p: Sequence[Exactable], q: Sequence[Exactable]) -> FinitePair:
         """Read two distributions over the same outcomes, listed in the same order."""
         if len(p) != len(q):
-            raise InvalidInput(f"p lists {len(p)} outcomes and q lists {len(q)}; list the same outcomes in both")
+            raise InvalidInput(
+                f"p lists {len(p)} outcomes and q lists {len(q)}; list the same outcomes in both"
+            )
         masses = [(nonnegative(a, "p"), nonnegative(b, "q")) for a, b in zip(p, q, strict=True)]
         for name, total in (("p", sum(a for a, _ in masses)), ("q", sum(b for _, b in masses))):
             if total != 1:
@@ -47,17 +55,21 @@ class FinitePair(Pair):
     @classmethod
     def from_masses(cls, masses: Iterable[Point]) -> FinitePair:
         """Merge outcomes of the same likelihood ratio, which no divergence tells apart."""
-        merged: dict[Fraction | None, Point] = {}
+        merged: dict[Fraction, Point] = {}
+        escaped = Fraction(0)
         for p, q in masses:
-            if p or q:
-                before = merged.get(p / q if q else None, (Fraction(0), Fraction(0)))
-                merged[p / q if q else None] = (before[0] + p, before[1] + q)
-        escaped = [merged.pop(None)] if None in merged else []
-        return cls((*escaped, *(merged[ratio] for ratio in sorted(merged, key=_as_key, reverse=True))))
+            if q:
+                before_p, before_q = merged.get(p / q, (0, 0))
+                merged[p / q] = (before_p + p, before_q + q)
+            else:
+                escaped += p
+        first = ((escaped, Fraction(0)),) if escaped else ()
+        return cls((*first, *(merged[ratio] for ratio in sorted(merged, reverse=True))))
 
     def above(self, epsilon: Fraction) -> Masses:
         """Add up the outcomes whose ratio exceeds e**epsilon."""
-        return self._sums(self._count_above(epsilon))
+        q, p = self._sums[self._count_above(epsilon)]
+        return p, q
 
     def _count_above(self, epsilon: Fraction) -> int:
         low, high = 0, len(self.outcomes)
@@ -69,9 +81,12 @@ class FinitePair(Pair):
                 high = middle
         return low
 
-    def _sums(self, count: int) -> Masses:
-        p, q = self.power_curve().points[count] if count else (Fraction(0), Fraction(0))
-        return ball(q), ball(p)
+    @cached_property
+    def _sums(self) -> tuple[Point, ...]:
+        """The corners of the power curve: the masses under Q and under P of the first 0, 1, ... outcomes."""
+        p = accumulate((p for p, _ in self.outcomes), initial=Fraction(0))
+        q = accumulate((q for _, q in self.outcomes), initial=Fraction(0))
+        return tuple(zip(q, p, strict=True))
 
     def hockey_stick(self, ratio: Fraction) -> Fraction:
         """Return the greatest P(S) - ratio Q(S) over sets of outcomes, exactly."""
@@ -87,10 +102,12 @@ class FinitePair(Pair):
         return sum((ball(p) * ball(p / q).log() for p, q in self.outcomes if p), arb(0))
 
     def renyi(self, alpha: Fraction) -> Real:
-        """Sum p**alpha q**(1 - alpha)."""
-        power = ball(alpha)
-        moment = sum((ball(q) * ball(p / q) ** power for p, q in self.outcomes if p), arb(0))
-        return moment.log() / ball(alpha - 1)
+        """The logarithm of the sum of p**alpha q**(1 - alpha), over alpha - 1."""
+        return Tilt(self.outcomes, alpha).renyi()
+
+    def rho_bounds(self) -> Bounds:
+        """To a relative gap of one in a million: there is no closed form."""
+        return search_rho(self.outcomes)
 
     def greatest(self) -> Real | None:
         """The logarithm of the greatest ratio."""
@@ -102,36 +119,23 @@ class FinitePair(Pair):
         p, q = self.outcomes[0]
         return p if q == 0 else Fraction(0)
 
-    def reversed(self) -> Pair:
+    def reversed(self) -> FinitePair:
         """Swap the two distributions."""
         return FinitePair.from_masses((q, p) for p, q in self.outcomes)
 
     def power_curve(self) -> PowerCurve:
         """Return the greatest true-positive rate at each false-positive rate."""
-        p = accumulate((p for p, _ in self.outcomes), initial=Fraction(0))
-        q = accumulate((q for _, q in self.outcomes), initial=Fraction(0))
-        return PowerCurve(tuple(zip(q, p, strict=True)))
+        return PowerCurve(self._sums)
 
-    def group(self, k: int) -> Pair:
-        """Compose the power curve of the worse direction k times (Dong, Roth, Su 2022, theorem 2.14)."""
-        worse = self.power_curve().either(_finite(self.reversed()).power_curve())
-        curve = worse
-        for _ in range(k - 1):
-            curve = worse.after(curve)
-        return curve.pair()
-
-
-def _finite(pair: Pair) -> FinitePair:
-    assert isinstance(pair, FinitePair)
-    return pair
-
-
-def _as_key(ratio: Fraction | None) -> Fraction:
-    return Fraction(0) if ratio is None else ratio
+    def group(self, k: int) -> FinitePair:
+        """Apply the least curve above both directions k times (Dong, Roth, Su 2022, theorem 2.14)."""
+        if k == 1:
+            return self
+        return self.power_curve().either(self.reversed().power_curve()).times(k).pair()
 
 
 def _ratio_exceeds(p: Fraction, q: Fraction, epsilon: Fraction) -> bool:
-    """Decide p/q > e**epsilon. The two can only be equal at epsilon = 0: e to a rational is transcendental."""
+    """Decide p/q > e**epsilon. They can only be equal at epsilon = 0: e to a rational is transcendental."""
     if epsilon == 0 or q == 0 or p == 0:
         return p > q
     return certainly(lambda: (ball(p / q), ball(epsilon).exp()))
@@ -139,33 +143,43 @@ def _ratio_exceeds(p: Fraction, q: Fraction, epsilon: Fraction) -> bool:
 
 @dataclass(frozen=True)
 class PowerCurve:
-    """A concave, piecewise linear power curve: (false-positive rate, true-positive rate), from (0, 0) to (1, 1)."""
+    """A concave, piecewise linear curve of true- against false-positive rate, from (0, 0) to (1, 1)."""
 
     points: tuple[Point, ...]
 
     def __call__(self, x: Fraction) -> Fraction:
         """Return the power at a false-positive rate."""
-        points = self.points
         # At a vertical step (outcomes impossible under the null) the upper end counts.
-        i = max(i for i, (a, _) in enumerate(points) if a <= x)
-        if i + 1 == len(points):
-            return points[i][1]
-        (a, b), (c, d) = points[i], points[i + 1]
+        i = bisect_right(self.points, x, key=lambda point: point[0]) - 1
+        if i + 1 == len(self.points):
+            return self.points[i][1]
+        (a, b), (c, d) = self.points[i], self.points[i + 1]
         return b + (d - b) * (x - a) / (c - a)
 
     def least_rate(self, y: Fraction) -> Fraction:
         """Return the least false-positive rate at which the power reaches y."""
-        i = next(i for i, (_, b) in enumerate(self.points) if b >= y)
+        i = bisect_left(self.points, y, key=lambda point: point[1])
         if i == 0:
             return self.points[0][0]
         (a, b), (c, d) = self.points[i - 1], self.points[i]
         return a + (c - a) * (y - b) / (d - b)
 
     def after(self, first: PowerCurve) -> PowerCurve:
-        """Return x -> self(first(x)): concave and increasing as both are."""
+        """Return x -> self(first(x)): concave and rising as both are, and straight between these corners."""
         rates = {a for a, _ in first.points} | {first.least_rate(a) for a, _ in self.points}
-        corners = [(x, self(first(x))) for x in sorted(rates)]
-        return PowerCurve.hull(corners)
+        return PowerCurve.hull((x, self(first(x))) for x in rates)
+
+    def times(self, k: int) -> PowerCurve:
+        """Return this curve applied k times, by doubling."""
+        if k * len(self.points) > _MOST_CORNERS:
+            raise Unsupported(
+                f"the exact curve of these {len(self.points)} points for a group of {k} would have too many "
+                "corners; take the group of a promise instead: PrivacyLoss.approx(loss.epsilon(delta), delta)"
+            )
+        if k == 1:
+            return self
+        half = self.times(k // 2)
+        return half.after(half) if k % 2 == 0 else self.after(half.after(half))
 
     def either(self, other: PowerCurve) -> PowerCurve:
         """Return the least concave curve that is above both."""
@@ -173,21 +187,18 @@ class PowerCurve:
 
     @classmethod
     def hull(cls, points: Iterable[Point]) -> PowerCurve:
-        """Return the upper concave hull of points, with (0, 0) and (1, 1)."""
+        """Return the least concave curve from (0, 0) to (1, 1) that is above these points."""
+        ends = {(Fraction(0), Fraction(0)), (Fraction(1), Fraction(1))}
+        highest: dict[Fraction, Fraction] = {}
+        for x, y in {*points, *ends}:
+            highest[x] = max(y, highest.get(x, y))
         hull: list[Point] = []
-        corners = sorted({*points, (Fraction(1), Fraction(1))})
-        for point in corners:
+        for point in sorted(highest.items()):
             while len(hull) > 1 and not _turns_right(hull[-2], hull[-1], point):
                 hull.pop()
-            if hull and hull[-1][0] == point[0]:
-                hull.pop()
             hull.append(point)
-        if hull[0][1] > 0 or hull[0][0] > 0:
-            hull.insert(0, (Fraction(0), Fraction(0)))
-        top = next(i for i, (_, y) in enumerate(hull) if y == 1)
-        if hull[top][0] < 1 and top + 1 == len(hull):
-            hull.append((Fraction(1), Fraction(1)))
-        return cls(tuple(hull))
+        start = [(Fraction(0), Fraction(0))] if hull[0][1] > 0 else []
+        return cls((*start, *hull))
 
     def pair(self) -> FinitePair:
         """Return the pair of distributions that has this power curve: each step is an outcome."""

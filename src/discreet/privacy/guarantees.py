@@ -6,7 +6,7 @@ much as". Conversions never promise more than was given: what cannot be exact is
 >>> PureDP(0.5) <= PureDP(1), PureDP(1) <= ZCDP(0.5), ZCDP(0.5) <= PureDP(1)
 (True, True, False)
 >>> ZCDP(0.5).to(ApproxDP, delta=1e-6)
-ApproxDP(epsilon=5.221534444530171, delta=1e-06)
+ApproxDP(epsilon=5.22153434101703, delta=1e-06)
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Any, TypeVar
 from flint import arb
 
 from discreet.errors import InvalidInput, Unsupported
-from discreet.numbers import Exactable, fraction_text, nonnegative, whole
+from discreet.numbers import Exactable, digits_text, exact, fraction_text, nonnegative, whole
+from discreet.privacy.conversions import delta_from_rho, epsilon_from_rho
 from discreet.privacy.loss import PrivacyLoss
 from discreet.privacy.pairs import grouped_delta
 from discreet.privacy.reals import ball, enclose
@@ -52,9 +53,13 @@ class Guarantee(ABC):
         For `ApproxDP`, give `delta` (and get the least epsilon) or `epsilon` (and get the least delta).
         Raises `Unsupported` where no finite promise of that kind follows.
         """
+        if target not in (PureDP, ApproxDP, ZCDP, GDP):
+            raise InvalidInput(f"a guarantee becomes PureDP, ApproxDP, ZCDP or GDP, not {target!r}")
         if target is ApproxDP:
             if (delta is None) == (epsilon is None):
-                raise InvalidInput("an ApproxDP promise has two figures: give exactly one of delta= and epsilon=")
+                raise InvalidInput(
+                    "an ApproxDP promise has two figures: give exactly one of delta= and epsilon="
+                )
             return self._to_approx(delta, epsilon)  # type: ignore[return-value]
         if delta is not None or epsilon is not None:
             raise InvalidInput(f"delta= and epsilon= go with ApproxDP, not with {target.__name__}")
@@ -63,7 +68,8 @@ class Guarantee(ABC):
         convert = _CONVERSIONS.get((type(self), target))
         if convert is None:
             raise Unsupported(
-                f"no {target.__name__} promise follows from {self!r}; ask for .to(ApproxDP, delta=...) instead"
+                f"no {target.__name__} promise follows from {self!r}; "
+                "ask for .to(ApproxDP, delta=...) instead"
             )
         return convert(self)  # type: ignore[no-any-return]
 
@@ -76,7 +82,12 @@ class Guarantee(ABC):
             return ApproxDP(least, chance)
         assert epsilon is not None
         bound = nonnegative(epsilon, "epsilon")
-        return ApproxDP(bound, self._delta(bound))
+        follows = self._delta(bound)
+        if follows >= 1:
+            raise Unsupported(
+                f"no delta below 1 follows from {self!r} at epsilon={epsilon}; try a larger epsilon"
+            )
+        return ApproxDP(bound, follows)
 
     @abstractmethod
     def _epsilon(self, delta: Fraction) -> float:
@@ -87,14 +98,18 @@ class Guarantee(ABC):
         """Return a delta, rounded up, for which (epsilon, delta)-DP follows."""
 
     @abstractmethod
+    def _keeps(self, promise: ApproxDP) -> bool:
+        """Tell whether an (epsilon, delta) promise is known to follow."""
+
+    @abstractmethod
     def group(self: G, k: int) -> G:
         """Return what is promised to k units together."""
 
     def implies(self, other: Guarantee) -> bool:
-        """Tell whether this promise is known to entail another."""
+        """Tell whether this promise is known to entail another; where it cannot be decided, no."""
         try:
             if isinstance(other, ApproxDP):
-                return self.to(ApproxDP, delta=other.delta).epsilon <= other.epsilon
+                return self._keeps(other)
             return self.to(type(other)).figures() <= other.figures()
         except Unsupported:
             return False
@@ -103,21 +118,39 @@ class Guarantee(ABC):
         """Return the figures of the promise, as exact fractions."""
         return tuple(getattr(self, field.name) for field in fields(self))
 
-    def __le__(self, other: Guarantee) -> bool:
+    def __le__(self, other: object) -> bool:
         return self.implies(other) if isinstance(other, Guarantee) else NotImplemented
 
-    def __ge__(self, other: Guarantee) -> bool:
+    def __ge__(self, other: object) -> bool:
         return other.implies(self) if isinstance(other, Guarantee) else NotImplemented
 
-    def __lt__(self, other: Guarantee) -> bool:
+    def __lt__(self, other: object) -> bool:
         return self <= other and not other <= self if isinstance(other, Guarantee) else NotImplemented
 
-    def __gt__(self, other: Guarantee) -> bool:
+    def __gt__(self, other: object) -> bool:
         return other < self if isinstance(other, Guarantee) else NotImplemented
 
     def __repr__(self) -> str:
         figures = (f"{field.name}={fraction_text(getattr(self, field.name))}" for field in fields(self))
         return f"{type(self).__name__}({', '.join(figures)})"
+
+
+@dataclass(frozen=True, repr=False)
+class _WithWorstPair(Guarantee):
+    """A promise with a worst case: what holds for that pair of distributions holds for all that keep it."""
+
+    @abstractmethod
+    def loss(self) -> PrivacyLoss:
+        """Return the worst loss that the promise allows."""
+
+    def _epsilon(self, delta: Fraction) -> float:
+        return self.loss().epsilon(delta)
+
+    def _delta(self, epsilon: Fraction) -> float:
+        return self.loss().delta(epsilon)
+
+    def _keeps(self, promise: ApproxDP) -> bool:
+        return self.loss().satisfies(promise.epsilon, promise.delta)
 
 
 def _keep_exact(guarantee: Guarantee) -> None:
@@ -130,12 +163,14 @@ def _keep_exact(guarantee: Guarantee) -> None:
 def _delta(value: Exactable) -> Fraction:
     delta = nonnegative(value, "delta")
     if delta >= 1:
-        raise InvalidInput(f"delta must be below 1, not {value}: a promise that may always fail promises nothing")
+        raise InvalidInput(
+            f"delta must be below 1, not {value}: a promise that may always fail promises nothing"
+        )
     return delta
 
 
 @dataclass(frozen=True, repr=False)
-class PureDP(Guarantee):
+class PureDP(_WithWorstPair):
     """For neighbours and any set of outcomes S: Pr(M(D) in S) <= e**epsilon Pr(M(D') in S)."""
 
     epsilon: Fraction
@@ -148,19 +183,13 @@ class PureDP(Guarantee):
         """Return the worst loss that the promise allows."""
         return PrivacyLoss.pure(self.epsilon)
 
-    def _epsilon(self, delta: Fraction) -> float:
-        return self.loss().epsilon(delta)
-
-    def _delta(self, epsilon: Fraction) -> float:
-        return self.loss().delta(epsilon)
-
     def group(self, k: int) -> PureDP:
         """Claim: k steps of epsilon each are k epsilon."""
         return PureDP(whole(k, "k", least=1) * self.epsilon)
 
 
 @dataclass(frozen=True, repr=False)
-class ApproxDP(Guarantee):
+class ApproxDP(_WithWorstPair):
     """For neighbours and any set of outcomes S: Pr(M(D) in S) <= e**epsilon Pr(M(D') in S) + delta."""
 
     epsilon: Fraction
@@ -175,15 +204,9 @@ class ApproxDP(Guarantee):
         """Return the worst loss that the promise allows."""
         return PrivacyLoss.approx(self.epsilon, self.delta)
 
-    def _epsilon(self, delta: Fraction) -> float:
-        return float(self.epsilon) if delta == self.delta else self.loss().epsilon(delta)
-
     def _to_approx(self, delta: Exactable | None, epsilon: Exactable | None) -> ApproxDP:
         unchanged = delta is not None and _delta(delta) == self.delta
         return self if unchanged else super()._to_approx(delta, epsilon)
-
-    def _delta(self, epsilon: Fraction) -> float:
-        return self.loss().delta(epsilon)
 
     def group(self, k: int) -> ApproxDP:
         """Claim: (k epsilon, delta (1 + e**epsilon + ... + e**((k - 1) epsilon))), delta rounded up."""
@@ -198,13 +221,13 @@ class ApproxDP(Guarantee):
         n = whole(n, "n", least=1)
         if self.delta * n * _FAR_BELOW <= 1:
             return ()
-        expected = float(self.delta * n)
         return (
             Caution(
-                f"delta = {fraction_text(self.delta)} is not far below 1/n = {fraction_text(Fraction(1, n))}.",
-                f"A mechanism that publishes each of {n} people's rows in full with this probability keeps the "
-                f"promise, and exposes {expected:.2g} of them on average. Choose delta below "
-                f"{float(Fraction(1, n * _FAR_BELOW)):.1g}.",
+                f"delta = {fraction_text(self.delta)} is not far below 1/n = "
+                f"{fraction_text(Fraction(1, n))}.",
+                f"A mechanism that publishes each of {n:,} units' data in full with this probability keeps "
+                f"the promise, and exposes {digits_text(self.delta * n, up=True)} of them on average. Choose "
+                f"delta below {digits_text(Fraction(1, n * _FAR_BELOW), up=False)}.",
             ),
         )
 
@@ -224,68 +247,25 @@ class ZCDP(Guarantee):
         _keep_exact(self)
 
     def _epsilon(self, delta: Fraction) -> float:
-        """Canonne, Kamath, Steinke 2020, proposition 12, at (nearly) the best alpha; any alpha is valid."""
-        if self.rho == 0:
-            return 0.0
-        if delta == 0:
-            return math.inf
-        rho, log_delta = float(self.rho), math.log(delta.numerator) - math.log(delta.denominator)
-
-        def estimate(order: float) -> float:
-            gap = math.exp(order)
-            return (1 + gap) * rho - math.log1p(1 / gap) - (log_delta + math.log1p(gap)) / gap
-
-        alpha = _best_order(estimate)
-        return max(0.0, enclose(lambda: _zcdp_epsilon(self.rho, delta, alpha)).upper)
+        return epsilon_from_rho(self.rho, delta)
 
     def _delta(self, epsilon: Fraction) -> float:
-        if self.rho == 0:
-            return 0.0
-        rho, bound = float(self.rho), float(epsilon)
+        return delta_from_rho(self.rho, epsilon)
 
-        def estimate(order: float) -> float:
-            gap = math.exp(order)
-            alpha = 1 + gap
-            return gap * (alpha * rho - bound) - math.log(gap) - alpha * math.log1p(1 / gap)
-
-        alpha = _best_order(estimate)
-        delta = enclose(lambda: _zcdp_delta(self.rho, epsilon, alpha)).upper
-        if delta >= 1:
-            raise Unsupported(f"no delta below 1 follows from {self!r} at epsilon={float(epsilon):g}")
-        return delta
+    def _keeps(self, promise: ApproxDP) -> bool:
+        # Each is a bound of its own, and rounded on its own.
+        epsilon, delta = self._epsilon(promise.delta), self._delta(promise.epsilon)
+        return (epsilon < math.inf and exact(epsilon, "epsilon") <= promise.epsilon) or (
+            exact(delta, "delta") <= promise.delta
+        )
 
     def group(self, k: int) -> ZCDP:
         """Claim: k**2 rho (Bun and Steinke 2016, proposition 1.9)."""
         return ZCDP(whole(k, "k", least=1) ** 2 * self.rho)
 
 
-def _zcdp_epsilon(rho: Fraction, delta: Fraction, alpha: Fraction) -> arb:
-    order = ball(alpha)
-    return order * ball(rho) + (1 - 1 / order).log() - (ball(delta).log() + order.log()) / ball(alpha - 1)
-
-
-def _zcdp_delta(rho: Fraction, epsilon: Fraction, alpha: Fraction) -> arb:
-    order, gap = ball(alpha), ball(alpha - 1)
-    return (gap * ball(alpha * rho - epsilon) + order * (1 - 1 / order).log()).exp() / gap
-
-
-def _best_order(estimate: Callable[[float], float]) -> Fraction:
-    """Return alpha = 1 + e**t for a t that nearly minimises `estimate(t)`: a grid, then a golden section.
-
-    Whether it is the best decides how tight a conversion is, never whether it is valid.
-    """
-    grid = [t / 2 for t in range(-120, 121)]
-    start = min(grid, key=estimate)
-    low, high = start - 0.5, start + 0.5
-    golden = (math.sqrt(5) - 1) / 2
-    for _ in range(60):
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        low, high = (low, right) if estimate(left) <= estimate(right) else (left, high)
-    return 1 + Fraction(math.exp((low + high) / 2))
-
-
 @dataclass(frozen=True, repr=False)
-class GDP(Guarantee):
+class GDP(_WithWorstPair):
     """For neighbours: telling them apart is at least as hard as N(0, 1) from N(mu, 1)."""
 
     mu: Fraction
@@ -297,12 +277,6 @@ class GDP(Guarantee):
     def loss(self) -> PrivacyLoss:
         """Return the worst loss that the promise allows."""
         return PrivacyLoss.pure(0) if self.mu == 0 else PrivacyLoss.gaussian(sigma=1 / self.mu)
-
-    def _epsilon(self, delta: Fraction) -> float:
-        return self.loss().epsilon(delta)
-
-    def _delta(self, epsilon: Fraction) -> float:
-        return self.loss().delta(epsilon)
 
     def group(self, k: int) -> GDP:
         """Claim: k mu (Dong, Roth, Su 2022, theorem 2.14)."""
@@ -319,19 +293,19 @@ def _pure_to_gdp(promise: PureDP) -> GDP:
     if promise.epsilon == 0:
         return GDP(0)
     # Phi**-1(p) = -sqrt(2) erfcinv(2p), and 2 / (1 + e**epsilon) = 1 - tanh(epsilon / 2).
-    return GDP(
-        enclose(lambda: 2 * arb(2).sqrt() * (2 / (1 + ball(promise.epsilon).exp())).erfcinv()).upper
-    )
+    return GDP(enclose(lambda: 2 * arb(2).sqrt() * (2 / (1 + ball(promise.epsilon).exp())).erfcinv()).upper)
 
 
 def _approx_to_pure(promise: ApproxDP) -> PureDP:
     if promise.delta:
-        raise Unsupported(f"{promise!r} promises nothing about outcomes of probability delta; no PureDP follows")
+        raise Unsupported(
+            f"{promise!r} promises nothing about outcomes of probability delta; no PureDP follows"
+        )
     return PureDP(promise.epsilon)
 
 
 def _zero_to_pure(promise: ZCDP | GDP) -> PureDP:
-    if promise.figures() != (0,):
+    if any(promise.figures()):
         raise Unsupported(f"{promise!r} allows losses of any size; ask for .to(ApproxDP, delta=...) instead")
     return PureDP(0)
 

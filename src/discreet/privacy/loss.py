@@ -6,7 +6,7 @@ direction, bounded from both sides with certified arithmetic; the plain ones (`e
 
 >>> loss = PrivacyLoss.gaussian(sigma=2)
 >>> loss.epsilon(delta=1e-6)
-2.254084650219742
+2.2540846502197414
 >>> PrivacyLoss.randomized_response(truth=0.75).max_divergence     # ln 3, rounded up
 1.0986122886681098
 """
@@ -32,7 +32,7 @@ from discreet.privacy.pairs import (
     PromisePair,
 )
 from discreet.privacy.posterior import Posterior, loss_within, posterior_after
-from discreet.privacy.reals import Bounds
+from discreet.privacy.reals import Bounds, enclose
 
 __all__ = ["FiniteLoss", "PrivacyLoss"]
 
@@ -43,8 +43,8 @@ class PrivacyLoss:
 
     `there` compares P with Q, `back` compares Q with P; noise that is symmetric has the same loss both
     ways. Claim: each `..._bounds` encloses the true figure of the worse direction, and each plain figure is
-    the end of that enclosure that promises less privacy. A float holds both for its binary value and
-    for its shortest decimal.
+    the end of that enclosure that promises less privacy. Both ends hold as binary values and as shortest
+    decimals; a figure that is itself a float's shortest decimal is that float, twice.
     """
 
     there: Pair
@@ -144,8 +144,13 @@ class PrivacyLoss:
         return self._worse(lambda pair: curve.epsilon_bounds(pair, chance))
 
     def epsilon(self, delta: Exactable) -> float:
-        """Return the least epsilon for which this loss is (epsilon, delta)-DP, rounded up."""
+        """Return the least epsilon for which this loss is (epsilon, delta)-DP, rounded up, or infinity."""
         return self.epsilon_bounds(delta).upper
+
+    def satisfies(self, epsilon: Exactable, delta: Exactable) -> bool:
+        """Tell whether this loss is (epsilon, delta)-DP: decided, not rounded; if it cannot be, no."""
+        point, chance = nonnegative(epsilon, "epsilon"), probability(delta, "delta")
+        return all(curve.satisfies(pair, point, chance) for pair in self._directions())
 
     @property
     def max_divergence_bounds(self) -> Bounds:
@@ -208,11 +213,10 @@ class PrivacyLoss:
     def tradeoff_bounds(self, fpr: Exactable) -> Bounds:
         """Bound the best false-negative rate at a false-positive rate, whichever database is the null."""
         rate = probability(fpr, "fpr")
-        both = [curve.tradeoff_bounds(pair, rate) for pair in self._directions()]
-        return Bounds(min(b.lower for b in both), min(b.upper for b in both))
+        return self._best_attack(lambda pair: curve.tradeoff_bounds(pair, rate))
 
     def tradeoff(self, fpr: Exactable) -> float | Fraction:
-        """Return the lowest false-negative rate an attacker can reach at a false-positive rate, rounded down."""
+        """Return the lowest false-negative rate of any attack at a false-positive rate, rounded down."""
         return self.tradeoff_bounds(fpr).lower
 
     def within(self, failure: Exactable) -> float:
@@ -234,15 +238,20 @@ class PrivacyLoss:
     def group(self, k: int) -> PrivacyLoss:
         """Return the loss between databases that differ in k units.
 
-        Exact for Laplace and Gaussian noise. For a promise, (k epsilon, delta (e**(k epsilon) - 1) /
-        (e**epsilon - 1)). For finite distributions the trade-off curve composed k times: no better bound
-        holds for every mechanism with this curve.
+        Exact for Laplace and Gaussian noise, continuous or discrete. For a promise, (k epsilon, delta
+        (e**(k epsilon) - 1) / (e**epsilon - 1)). For finite distributions, the least trade-off curve that is
+        no better than either direction, applied k times; where both directions have the same curve, no
+        better bound holds for every mechanism that has it.
         """
         pair = self.there.group(whole(k, "k", least=1))
         return type(self)(pair, pair.reversed(), self.neighbours.at(k))
 
     def _directions(self) -> list[Pair]:
         return [self.there] if self.there == self.back else [self.there, self.back]
+
+    def _best_attack(self, missed: Callable[[Pair], Bounds]) -> Bounds:
+        both = [missed(pair) for pair in self._directions()]
+        return Bounds(min(b.lower for b in both), min(b.upper for b in both))
 
     def _worse(self, figure: Callable[[Pair], Bounds]) -> Bounds:
         both = [figure(pair) for pair in self._directions()]
@@ -282,3 +291,7 @@ class FiniteLoss(PrivacyLoss):
         rate = probability(fpr, "fpr")
         return 1 - max(pair.power_curve()(rate) for pair in (self.there, self.back))
 
+    def tradeoff_bounds(self, fpr: Exactable) -> Bounds:
+        """Return floats around `tradeoff(fpr)`."""
+        missed = self.tradeoff(fpr)
+        return enclose(lambda: missed)

@@ -1,10 +1,11 @@
 """Pairs of output distributions, seen through their privacy loss L = ln P(o)/Q(o).
 
-A pair answers one question, with certified balls: how much mass do P and Q put on the outcomes whose loss
-exceeds epsilon? The hockey-stick divergence, the trade-off curve and all that is read off them follow from
-it (see `curve`); Kullback-Leibler and Renyi divergences have closed forms of their own.
+A pair answers one question: how much mass do P and Q put on the outcomes whose loss exceeds epsilon? The
+hockey-stick divergence, the trade-off curve and all that is read off them follow from it (see `curve`);
+Kullback-Leibler and Renyi divergences have closed forms of their own. Proofs: docs/proofs/privacy-loss.md.
 
-Every method that returns balls computes at FLINT's current precision; `reals.enclose` raises it.
+An answer is exact where it is rational and a certified ball where it is not, at FLINT's current precision;
+`reals.enclose` raises that.
 """
 
 from __future__ import annotations
@@ -17,11 +18,22 @@ from fractions import Fraction
 from flint import arb
 
 from discreet.privacy.lattice import gaussian_mass_from, theta_ratio
-from discreet.privacy.reals import Real, ball, enclose
+from discreet.privacy.reals import Bounds, Real, ball, enclose
 
-__all__ = ["DiscreteGaussianPair", "DiscreteLaplacePair", "GaussianPair", "LaplacePair", "Pair", "PromisePair", "grouped_delta"]
+__all__ = [
+    "DiscreteGaussianPair",
+    "DiscreteLaplacePair",
+    "GaussianPair",
+    "LaplacePair",
+    "Masses",
+    "Pair",
+    "PromisePair",
+    "grouped_delta",
+]
 
-Masses = tuple[arb, arb]
+Masses = tuple[Real, Real]
+
+_ALL, _NONE = Fraction(1), Fraction(0)
 
 
 class Pair(ABC):
@@ -55,9 +67,13 @@ class Pair(ABC):
         """Return Q against P: the same pair, where a mirror takes one to the other, as for all noise here."""
         return self
 
-    def rho(self) -> Real | None:
-        """Return the supremum of renyi(alpha) / alpha over alpha > 1 where it has a closed form."""
-        return None
+    def rho_bounds(self) -> Bounds:
+        """Bound the supremum of renyi(alpha) / alpha over alpha > 1. Asked only if nothing escapes.
+
+        Claim: for every pair in this file it is the limit at alpha = 1, the Kullback-Leibler divergence
+        (docs/proofs/privacy-loss.md, rho).
+        """
+        return enclose(self.kl)
 
 
 @dataclass(frozen=True)
@@ -73,27 +89,24 @@ class PromisePair(Pair):
     def above(self, epsilon: Fraction) -> Masses:
         """Three levels of loss: infinite with mass delta, +epsilon and -epsilon."""
         if epsilon >= self.epsilon:
-            return ball(self.delta), arb(0)
-        kept = ball(1 - self.delta)
+            return self.delta, _NONE
         if epsilon < -self.epsilon:
-            return arb(1), kept
-        likely = self._likely()
-        return ball(self.delta) + kept * likely, kept * (1 - likely)
-
-    def _likely(self) -> arb:
-        return 1 / (1 + (-ball(self.epsilon)).exp())
+            return _ALL, 1 - self.delta
+        kept = ball(1 - self.delta)
+        likely, rarely = 1 / (1 + (-ball(self.epsilon)).exp()), 1 / (1 + ball(self.epsilon).exp())
+        return ball(self.delta) + kept * likely, kept * rarely
 
     def kl(self) -> Real:
         """Epsilon times the difference of the two masses."""
         return ball(self.epsilon) * (ball(self.epsilon) / 2).tanh()
 
     def renyi(self, alpha: Fraction) -> Real:
-        """ln(cosh((alpha - 1/2) epsilon) / cosh(epsilon / 2)) / (alpha - 1)."""
-        half = ball(self.epsilon) / 2
-        return ((ball(2 * alpha - 1) * half).cosh() / half.cosh()).log() / ball(alpha - 1)
+        """ln(cosh((alpha - 1/2) epsilon) / cosh(epsilon / 2)) / (alpha - 1), without its overflow."""
+        near, far = (-ball(self.epsilon)).exp(), (-ball((2 * alpha - 1) * self.epsilon)).exp()
+        return ball(self.epsilon) - (near.log1p() - far.log1p()) / ball(alpha - 1)
 
     def group(self, k: int) -> Pair:
-        """(k epsilon, delta (e**(k epsilon) - 1) / (e**epsilon - 1)), delta rounded up and at most 1."""
+        """(k epsilon, delta (e**(k epsilon) - 1) / (e**epsilon - 1)), that delta rounded up and at most 1."""
         return PromisePair(k * self.epsilon, grouped_delta(self.epsilon, self.delta, k))
 
     def greatest(self) -> Real | None:
@@ -104,23 +117,20 @@ class PromisePair(Pair):
         """Delta itself."""
         return self.delta
 
-    def rho(self) -> Real | None:
-        """The divergence at alpha = 1, by the proof in docs/proofs/privacy-loss.md."""
-        return self.kl()
-
 
 def grouped_delta(epsilon: Fraction, delta: Fraction, k: int) -> Fraction:
     """Return delta (1 + e**epsilon + ... + e**((k - 1) epsilon)), rounded up and at most 1.
 
     Claim: an (epsilon, delta) promise between neighbours gives (k epsilon, this) at distance k (Vadhan
-    2017, lemma 2.2): each step multiplies by e**epsilon what was added before it, and adds delta.
+    2017, lemma 2.2): each step multiplies by e**epsilon what was added before it, and adds delta. What is
+    returned is not less, exact for epsilon = 0 and otherwise a double's worth above.
     """
     if delta == 0 or k == 1:
         return delta
     if epsilon == 0:
-        return min(Fraction(1), k * delta)
-    growth = enclose(lambda: ball(k * epsilon).expm1() / ball(epsilon).expm1()).upper
-    return Fraction(1) if growth == math.inf else min(Fraction(1), delta * Fraction(growth))
+        return min(_ALL, k * delta)
+    growth = enclose(lambda: ball(delta) * ball(k * epsilon).expm1() / ball(epsilon).expm1()).upper
+    return _ALL if growth >= 1 else Fraction(repr(growth))
 
 
 @dataclass(frozen=True)
@@ -132,9 +142,9 @@ class LaplacePair(Pair):
     def above(self, epsilon: Fraction) -> Masses:
         """Half the mass of P has loss exactly epsilon; between the two centres the loss falls evenly."""
         if epsilon >= self.epsilon:
-            return arb(0), arb(0)
+            return _NONE, _NONE
         if epsilon < -self.epsilon:
-            return arb(1), arb(1)
+            return _ALL, _ALL
         return 1 - (ball(epsilon - self.epsilon) / 2).exp() / 2, (-ball(epsilon + self.epsilon) / 2).exp() / 2
 
     def kl(self) -> Real:
@@ -143,9 +153,8 @@ class LaplacePair(Pair):
 
     def renyi(self, alpha: Fraction) -> Real:
         """Mironov 2017, proposition 6."""
-        up = ball(alpha) * (ball(alpha - 1) * ball(self.epsilon)).exp()
-        down = ball(alpha - 1) * (-ball(alpha) * ball(self.epsilon)).exp()
-        return ((up + down) / ball(2 * alpha - 1)).log() / ball(alpha - 1)
+        down = ball(alpha - 1) * (-ball((2 * alpha - 1) * self.epsilon)).exp()
+        return ball(self.epsilon) + ((ball(alpha) + down) / ball(2 * alpha - 1)).log() / ball(alpha - 1)
 
     def group(self, k: int) -> Pair:
         """Exact: the centres are k times as far apart."""
@@ -154,10 +163,6 @@ class LaplacePair(Pair):
     def greatest(self) -> Real | None:
         """Epsilon itself."""
         return self.epsilon
-
-    def rho(self) -> Real | None:
-        """The divergence at alpha = 1, by the proof in docs/proofs/privacy-loss.md."""
-        return self.kl()
 
 
 @dataclass(frozen=True)
@@ -182,10 +187,6 @@ class GaussianPair(Pair):
         """Exact: the centres are k times as far apart."""
         return GaussianPair(k * self.mu)
 
-    def rho(self) -> Real | None:
-        """mu**2 / 2."""
-        return self.kl()
-
 
 def _normal_above(x: Fraction) -> arb:
     return (ball(x) / arb(2).sqrt()).erfc() / 2
@@ -202,9 +203,9 @@ class DiscreteLaplacePair(Pair):
         """The loss falls by 2 rate with each integer from one centre to the other and is level outside."""
         reach = self.rate * self.shift
         if epsilon >= reach:
-            return arb(0), arb(0)
+            return _NONE, _NONE
         if epsilon < -reach:
-            return arb(1), arb(1)
+            return _ALL, _ALL
         last = math.ceil((self.shift - epsilon / self.rate) / 2) - 1
         whole = 1 + self._power(1)
         return 1 - self._power(last + 1) / whole, self._power(self.shift - last) / whole
@@ -213,19 +214,19 @@ class DiscreteLaplacePair(Pair):
         return (-ball(self.rate * exponent)).exp()
 
     def kl(self) -> Real:
-        """Rate times (E|X - shift| - E|X|)."""
+        """Rate (E|X - shift| - E|X|) = rate (shift - 2 (r - r**(shift + 1)) / (1 - r**2)), r = exp(-rate)."""
         ratio = self._power(1)
-        return ball(self.rate) * (self.shift - 2 * (ratio - self._power(self.shift + 1)) / (1 - ratio * ratio))
+        return ball(self.rate) * (
+            self.shift - 2 * (ratio - self._power(self.shift + 1)) / (1 - ratio * ratio)
+        )
 
     def renyi(self, alpha: Fraction) -> Real:
-        """Sum the geometric series left of, between and right of the centres."""
-        ratio, k = self._power(1), self.shift
-        outside = (self._power((1 - alpha) * k) + self._power(alpha * k)) / (1 - ratio)
-        # ratio**((1 - alpha) k + (2 alpha - 1) x), summed over x = 1, ..., k - 1
-        step = 2 * alpha - 1
-        first, after = self._power((1 - alpha) * k + step), self._power((1 - alpha) * k + step * k)
-        between = (first - after) / (1 - self._power(step))
-        return ((outside + between) * (1 - ratio) / (1 + ratio)).log() / ball(alpha - 1)
+        """Sum the geometric series left of, between and right of the centres; the first is the largest."""
+        ratio, k, step = self._power(1), self.shift, 2 * alpha - 1
+        outside = (1 + self._power(step * k)) / (1 - ratio)
+        between = (self._power(step) - self._power(step * k)) / (1 - self._power(step))
+        moment = (outside + between) * (1 - ratio) / (1 + ratio)
+        return ball(self.rate * k) + moment.log() / ball(alpha - 1)
 
     def group(self, k: int) -> Pair:
         """Exact: the centres are k times as far apart."""
@@ -234,10 +235,6 @@ class DiscreteLaplacePair(Pair):
     def greatest(self) -> Real | None:
         """The rate times the shift."""
         return self.rate * self.shift
-
-    def rho(self) -> Real | None:
-        """The divergence at alpha = 1, by the proof in docs/proofs/privacy-loss.md."""
-        return self.kl()
 
 
 @dataclass(frozen=True)
@@ -264,7 +261,3 @@ class DiscreteGaussianPair(Pair):
     def group(self, k: int) -> Pair:
         """Exact: the centres are k times as far apart."""
         return DiscreteGaussianPair(self.variance, k * self.shift)
-
-    def rho(self) -> Real | None:
-        """shift**2 / (2 variance): a theta function is largest at its centre (Canonne et al. 2020)."""
-        return self.kl()

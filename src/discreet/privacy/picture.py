@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from discreet.errors import Unsupported
+from discreet.numbers import digits_text
 from discreet.privacy.posterior import posterior_after
 
 if TYPE_CHECKING:
@@ -43,18 +44,20 @@ def draw_explanation(explanation: Explanation) -> Figure:
 
 def _draw_band(axes: Axes, explanation: Explanation) -> None:
     """The density of one answer, and where its neighbour's must lie."""
-    factor = math.exp(min(float(explanation.promise.epsilon), 50.0))
+    factor = math.exp(min(explanation.promise.epsilon, Fraction(50)))
     x = np.linspace(-4.0, 4.0, 401)
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    axes.fill_between(x, density / factor, density * factor, color=_BAND, alpha=0.45, lw=0, label="without you")
+    axes.fill_between(
+        x, density / factor, density * factor, color=_BAND, alpha=0.45, lw=0, label="without you"
+    )
     axes.plot(x, density, color=_INK, lw=2, label="with you")
     axes.set_ylim(0, max(1.25, min(factor, 3.0) * 1.1) * density.max())
     axes.set_yticks([])
     axes.set_xticks([])
     axes.set_xlabel("what is published")
-    title = f"The chance of any result: within {factor:.3g} times"
+    title = f"The chance of any result: within {explanation.factor()} times"
     if explanation.promise.delta:
-        title += f", plus {float(explanation.promise.delta):.1g}"
+        title += f", plus {digits_text(explanation.promise.delta, up=True)}"
     axes.set_title(title, fontsize=10, color=_INK)
     axes.legend(frameon=False, loc="upper right")
 
@@ -79,9 +82,8 @@ def _draw_tradeoff(axes: Axes, explanation: Explanation) -> None:
 
 def _draw_belief(axes: Axes, explanation: Explanation) -> None:
     """Posterior against prior."""
-    moved = explanation.loss.within(explanation.failure)
     priors = [Fraction(i, _POINTS - 1) for i in range(_POINTS)]
-    after = [posterior_after(moved, prior) for prior in priors]
+    after = [posterior_after(explanation.moved, prior) for prior in priors]
     shown = [float(prior) for prior in priors]
     axes.fill_between(shown, [b.low for b in after], [b.high for b in after], color=_BAND, alpha=0.45, lw=0)
     axes.plot(shown, [b.high for b in after], color=_INK, lw=2)
@@ -94,5 +96,5 @@ def _draw_belief(axes: Axes, explanation: Explanation) -> None:
     axes.set_ylabel("belief about you after")
     title = "How far a belief can move"
     if explanation.failure:
-        title += f" (but for a chance of {float(explanation.failure):.1g})"
+        title += f" (but for a chance of {digits_text(explanation.failure, up=True)})"
     axes.set_title(title, fontsize=10, color=_INK)

@@ -1,20 +1,19 @@
 """What an attacker may come to believe.
 
 Someone holds a prior that a certain person is in the data and sees an output o. Their odds are multiplied by
-P(o)/Q(o), so a bound on the privacy loss bounds the posterior, whatever the prior and whatever else they know.
+P(o)/Q(o), so a bound on the privacy loss bounds the posterior, whatever the prior and whatever else they
+know. Proofs: docs/proofs/posterior.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from flint import arb
-
-from discreet.numbers import Exactable, nonnegative, probability
-from discreet.privacy.reals import Bounds, ball, enclose
+from discreet.numbers import Exactable, exact, nonnegative, probability
+from discreet.privacy.reals import Bounds, Real, ball, enclose
 
 __all__ = ["Posterior", "epsilon_for_shift", "loss_within", "posterior_after", "shift_bound"]
 
@@ -33,15 +32,17 @@ def posterior_after(epsilon: Exactable, prior: Exactable = 0.5) -> Posterior:
     ends are rounded outward.
 
     >>> posterior_after(1, prior=0.01)
-    Posterior(low=0.0037020866364446706, high=0.02672358330783156)
+    Posterior(low=0.0037021967585535243, high=0.026723630989395227)
     """
     believed = probability(prior, "prior")
     if epsilon == math.inf:
         return Posterior(0.0 if believed < 1 else 1.0, 1.0 if believed > 0 else 0.0)
     loss = nonnegative(epsilon, "epsilon")
 
-    def updated(by: Fraction) -> arb:
-        return ball(believed) / (ball(believed) + ball(1 - believed) * (-ball(by)).exp())
+    def updated(by: Fraction) -> Real:
+        if by == 0 or believed in (0, 1):
+            return believed
+        return 1 / (1 + ball((1 - believed) / believed) * (-ball(by)).exp())
 
     return Posterior(
         max(0.0, enclose(lambda: updated(-loss)).lower), min(1.0, enclose(lambda: updated(loss)).upper)
@@ -55,7 +56,7 @@ def loss_within(
 ) -> float:
     """Return a loss that is exceeded with probability at most `failure` over the mechanism's coins.
 
-    Claim: it holds for every mechanism with these bounds. For any e < x,
+    Claim: it holds for every mechanism with these bounds, in both directions. For any e < x,
     delta(e) >= E[(1 - e**(e - L))+] >= Pr(L > x) (1 - e**(e - x)), so that x = e - ln(1 - delta(e) / failure)
     is exceeded with probability at most `failure`; any e will do, and a good one is searched for. (The
     probability that L exceeds epsilon(delta) may itself be larger than delta.)
@@ -71,35 +72,58 @@ def loss_within(
         return math.inf
 
     def exceeded(start: float) -> float:
-        fraction = Fraction(delta_bounds(Fraction(start)).upper) / allowed
-        if fraction >= 1:
+        fraction = exact(delta_bounds(start).upper, "delta") / allowed
+        if fraction >= 1 or start == math.inf:
             return math.inf
-        return enclose(lambda: ball(Fraction(start)) - ball(1 - fraction).log()).upper
+        return enclose(lambda: ball(exact(start, "epsilon")) - (-ball(fraction)).log1p()).upper
 
-    return min(certain, _least(exceeded, least, least + 4.0))
+    # A good e lies beyond `least` by one nat, or less where delta becomes a millionth over less than that.
+    far = epsilon_bounds(allowed / 10**6).upper - least
+    if far <= 0.0:
+        return min(certain, exceeded(least))
+    far = max(1e-300, far) if far < math.inf else 2 * max(least, 1.0)
+    near = min(far, 1.0) / 4**10
+    steps = 28
+    ratio = (far / near) ** (1 / steps)
+    return min(
+        certain, exceeded(least), _least(lambda i: exceeded(least + near * ratio**i), range(steps + 1))
+    )
 
 
-def _least(value: Callable[[float], float], low: float, high: float, rounds: int = 24) -> float:
-    """Return the least value met in a golden-section search; every value it may return is valid."""
+def _least(value: Callable[[float], float], grid: Sequence[int], rounds: int = 16) -> float:
+    """Return the least value met on a grid and in a golden-section search around its best point.
+
+    Every value it may return is valid; how good it is decides nothing else.
+    """
+    values = [value(point) for point in grid]
+    best = min(values)
+    center = grid[values.index(best)]
     golden = (math.sqrt(5) - 1) / 2
-    best = math.inf
+    low, high = center - 1.0, center + 1.0
+    left, right = high - golden * (high - low), low + golden * (high - low)
+    at_left, at_right = value(left), value(right)
     for _ in range(rounds):
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        at_left, at_right = value(left), value(right)
         best = min(best, at_left, at_right)
-        low, high = (low, right) if at_left <= at_right else (left, high)
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - golden * (high - low)
+            at_left = value(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + golden * (high - low)
+            at_right = value(right)
     return best
 
 
 def shift_bound(epsilon: Exactable) -> float:
     """Return the most that any posterior can differ from its prior, over all priors: tanh(epsilon / 4).
 
-    It is reached from the prior 1 / (1 + e**(epsilon / 2)).
+    It is reached from the prior 1 / (1 + e**(epsilon / 2)), upwards, and from one minus that, downwards.
     """
     if epsilon == math.inf:
         return 1.0
     loss = nonnegative(epsilon, "epsilon")
-    return enclose(lambda: (ball(loss) / 4).tanh()).upper
+    return enclose(lambda: ball(loss / 4).tanh()).upper
 
 
 def epsilon_for_shift(shift: Exactable) -> float:

@@ -23,11 +23,22 @@ from flint import arb, fmpq
 
 from discreet.errors import DiscreetError
 
-__all__ = ["Bounds", "Inexact", "Real", "ball", "certainly", "enclose", "lower_float", "precision", "upper_float"]
+__all__ = [
+    "Bounds",
+    "Inexact",
+    "Real",
+    "as_ball",
+    "ball",
+    "certainly",
+    "enclose",
+    "lower_float",
+    "precision",
+    "upper_float",
+]
 
 _LOCK = threading.RLock()
 _FIRST_BITS, _MOST_BITS = 96, 1 << 15
-
+_LEAST_DOUBLE = 5e-324
 
 # An exact quantity where it is rational, otherwise a ball around it.
 Real = arb | Fraction
@@ -62,6 +73,11 @@ def ball(number: Fraction | int | float) -> arb:
     return arb(fmpq(number.numerator, number.denominator))
 
 
+def as_ball(value: Real) -> arb:
+    """Return a ball that contains a quantity, exact or already enclosed."""
+    return ball(value) if isinstance(value, Fraction) else value
+
+
 def lower_float(value: arb) -> float:
     """Return a double not above any point of the ball, read in binary or as its shortest decimal.
 
@@ -87,10 +103,11 @@ def upper_float(value: arb) -> float:
 def enclose(quantity: Callable[[], Real], relative: float = 2**-51) -> Bounds:
     """Return doubles around the real that `quantity` computes.
 
-    Claim: `lower <= value <= upper` whenever every ball that `quantity` returns contains the value. They
-    are at most a few units in the last place apart unless 32,768 bits were not enough to see the
-    value apart from zero, in which case the bounds are wider, never wrong. A rational that some float
-    stands for (0.7 for 7/10) is returned as that float, twice.
+    Claim: `lower <= value <= upper` whenever every ball that `quantity` returns contains the value, whether
+    the two floats are read in binary or as their shortest decimals. They are at most a few units in the last
+    place apart unless 32,768 bits were not enough to see the value apart from zero, in which case the bounds
+    are wider, never wrong. The exception: a rational that is some float's shortest decimal (7/10) is returned
+    as that float (0.7), twice, and means that decimal, as every float does in discreet.
     """
     bits = _FIRST_BITS
     while True:
@@ -102,7 +119,8 @@ def enclose(quantity: Callable[[], Real], relative: float = 2**-51) -> Bounds:
                 value = ball(value)
             bounds = Bounds(lower_float(value), upper_float(value))
         width = bounds.upper - bounds.lower
-        if width <= relative * abs(bounds.lower) or width <= 5e-324 or bits >= _MOST_BITS:
+        narrow = width <= relative * abs(bounds.lower) or width <= 2 * _LEAST_DOUBLE
+        if (narrow and value.is_finite()) or bits >= _MOST_BITS:
             return bounds
         bits *= 2
 
