@@ -14,6 +14,10 @@ from sybil.example import SybilFailure
 from sybil.parsers.abstract.doctest import DocTestStringParser
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
+# Loaded before pytest collects examples from their files, of which it would otherwise make second copies.
+import discreet.noise
+import discreet.privacy  # noqa: F401
+
 # A test with one of these marks is left out unless asked for; what to type to run it is said at the end.
 NEEDS = {
     "rivals": "make test-rivals",
@@ -26,7 +30,8 @@ RUNS_ANYWAY = {"slow": "make test"}
 settings.register_profile("discreet", deadline=None, print_blob=True)
 settings.load_profile("discreet")
 
-collect_ignore = ["docs/mathml.py"]  # a part of the site's build, whose libraries .venv need not have
+# Parts of the site's build, whose libraries .venv need not have.
+collect_ignore = ["docs/mathml.py", "docs/sessions.py"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
