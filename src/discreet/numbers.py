@@ -19,7 +19,6 @@ import math
 import numbers
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import SupportsFloat
 
 import numpy as np
 
@@ -52,7 +51,8 @@ def exact(value: Exactable, name: str) -> Fraction:
     with the fewest digits that reads back as the same float. Nothing else is accepted, nor a numerator or
     denominator of more than 4,000 digits or so.
     """
-    if isinstance(value, (bool, np.bool_, np.float16)) or not isinstance(
+    # NumPy counts a timedelta64 among its integers.
+    if isinstance(value, (bool, np.bool_, np.float16, np.timedelta64)) or not isinstance(
         value, (numbers.Rational, float, Decimal, np.integer, np.floating)
     ):
         kind = type(value).__name__
@@ -68,11 +68,11 @@ def exact(value: Exactable, name: str) -> Fraction:
         if value and not -_MOST_DIGITS < value.adjusted() < _MOST_DIGITS:
             raise _too_long(name)
         return _within_reach(Fraction(value), name)
-    return Fraction(_shortest(value))
+    return _within_reach(Fraction(_shortest(value)), name)
 
 
-def _is_finite(value: SupportsFloat | Decimal) -> bool:
-    return value.is_finite() if isinstance(value, Decimal) else math.isfinite(value)
+def _is_finite(value: float | np.floating | Decimal) -> bool:
+    return value.is_finite() if isinstance(value, Decimal) else bool(np.isfinite(value))
 
 
 def _shortest(value: float | np.floating) -> str:
@@ -118,7 +118,7 @@ def probability(value: Exactable, name: str) -> Fraction:
 
 def whole(value: int | np.integer, name: str, *, least: int = 0) -> int:
     """Return `value` as an int of at least `least`, or refuse it; a float is refused even when integral."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+    if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, (int, np.integer)):
         raise InvalidInput(f"{name} must be a whole number, not {type(value).__name__}: {value!r}")
     number = int(_within_reach(Fraction(int(value)), name))
     if number < least:
@@ -150,7 +150,7 @@ def digits_text(number: Fraction | float | Decimal, *, up: bool, digits: int = 3
 
 def decimal_text(number: Decimal) -> str:
     """Write a decimal out, or with an exponent where that would be long."""
-    number = number.normalize()
+    number = number.normalize(Context(prec=_MOST_DIGITS))  # the thread's own context may round
     return f"{number:f}" if not number or -5 <= number.adjusted() < 7 else f"{number:e}"
 
 

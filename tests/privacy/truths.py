@@ -1,4 +1,4 @@
-"""What mpmath says, at 80 digits, about pairs of distributions written down here from their definitions alone.
+"""What mpmath says, at 80 digits, about pairs of distributions written down here from their definitions.
 
 `disagreements` compares a PrivacyLoss with such a truth figure by figure. It returns sentences rather than
 failing, so that planted bugs can be shown to be caught by it.
@@ -15,8 +15,29 @@ from mpmath import inf, mp, mpf
 from discreet.privacy.loss import PrivacyLoss
 from discreet.privacy.reals import Bounds
 
+__all__ = [
+    "TINY",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "F",
+    "Finite",
+    "Gaussian",
+    "Laplace",
+    "Truth",
+    "disagreements",
+    "encloses",
+    "is_tight",
+    "mp",
+    "mpf",
+    "neyman_pearson",
+    "promise",
+    "readings",
+    "real",
+]
+
 mp.dps = 90
 TINY = mpf(10) ** -80
+NOTHING = Fraction(0)
 F = Fraction
 
 # Two certified ends are at most this many units in the last place apart.
@@ -34,9 +55,9 @@ def readings(x: float) -> tuple[mpf, mpf]:
 
 
 def encloses(bounds: Bounds, truth: mpf) -> bool:
-    """Whether both readings of both ends are on the right sides; a figure that is a decimal may be that decimal."""
+    """Whether both readings of both ends are on the right sides, or the figure is that very decimal."""
     if bounds.lower == bounds.upper:
-        return truth == bounds.lower or abs(readings(bounds.lower)[1] - truth) <= TINY * abs(truth)
+        return bool(truth == bounds.lower or abs(readings(bounds.lower)[1] - truth) <= TINY * abs(truth))
     return all(x <= truth * (1 + TINY) for x in readings(bounds.lower)) and all(
         x >= truth * (1 - TINY) for x in readings(bounds.upper)
     )
@@ -108,7 +129,7 @@ class Gaussian(Truth):
     """Normal laws of deviation `sigma` and means 0 and `apart`; L = (apart**2 - 2 apart x) / (2 sigma**2)."""
 
     sigma: Fraction
-    apart: Fraction = F(1)
+    apart: Fraction = Fraction(1)
 
     def above(self, epsilon: Fraction) -> tuple[mpf, mpf]:
         s, d = real(self.sigma), real(self.apart)
@@ -234,23 +255,24 @@ class DiscreteGaussian(Lattice):
         return ((x - self.shift) ** 2 - x * x) / (2 * self.variance)
 
     def weight(self, x: int) -> mpf:
-        return mp.exp(-mpf(x) ** 2 / (2 * real(self.variance)))
+        return mp.exp(-(mpf(x) ** 2) / (2 * real(self.variance)))
 
     def _down(self, start: int, weight: Callable[[int], mpf]) -> mpf:
-        if self.variance < 10**5 or weight != self.weight:
+        few_terms = self.variance < 10**5 or 250 * self.variance < 10**4 * -start
+        if few_terms or weight != self.weight:
             return super()._down(start, weight)
-        # Too many terms: the midpoint rule is the integral up to derivatives at the end, which mpmath takes.
-        f = lambda x: mp.exp(-x * x / (2 * real(self.variance)))  # noqa: E731
-        edge = mpf(start) + mpf(1) / 2
-        s = mp.sqrt(real(self.variance))
-        integral = s * mp.sqrt(mp.pi / 2) * mp.erfc(-edge / (s * mp.sqrt(2)))
-        with mp.workdps(mp.dps + 60):
-            slopes = mp.taylor(f, edge, 15)
-            # sum over k >= 1 of B_2k(1/2) / (2k)! f^(2k-1); a Taylor coefficient is f^(n) / n!
-            rest = mp.fsum(
-                mp.bernpoly(2 * k, mpf(1) / 2) / (2 * k) * slopes[2 * k - 1] for k in range(1, 9)
-            )
-        return integral + rest
+        # The midpoint rule: the integral, and for k >= 1 the B_2k(1/2) / (2k)! f^(2k-1) at the edge.
+        v, edge = real(self.variance), mpf(start) + mpf(1) / 2
+        integral = mp.sqrt(v * mp.pi / 2) * mp.erfc(-edge / mp.sqrt(2 * v))
+        slopes = [mp.exp(-edge * edge / (2 * v)), mpf(0)]
+        slopes[1] = -edge / v * slopes[0]
+        while len(slopes) < 40:  # f' = -x f / v, differentiated n times
+            n = len(slopes) - 1
+            slopes.append(-(edge * slopes[n] + n * slopes[n - 1]) / v)
+        half = mpf(1) / 2
+        return integral + mp.fsum(
+            mp.bernpoly(2 * k, half) / mp.factorial(2 * k) * slopes[2 * k - 1] for k in range(1, 20)
+        )
 
     def moment(self, alpha: Fraction) -> mpf:
         if self.variance < 10**5:
@@ -283,7 +305,7 @@ class Finite(Truth):
         return mp.fsum(p * mp.log(p / q) for p, q in both)
 
 
-def promise(epsilon: Fraction, delta: Fraction = F(0)) -> Truth:
+def promise(epsilon: Fraction, delta: Fraction = NOTHING) -> Truth:
     """Kairouz, Oh and Viswanath's four outcomes; e**epsilon is cut to 120 digits, which nobody will see."""
     with mp.workdps(150):
         grown = F(int(mp.floor(mp.exp(real(epsilon)) * mpf(10) ** 120)), 10**120)

@@ -44,15 +44,15 @@ def delta_from_rho(rho: Fraction, epsilon: Fraction) -> float:
     if rho == 0:
         return 0.0
     bound, size = _float(epsilon), _float(rho)
-    plain = _root(lambda gap: (2 * gap + 1) * size - bound + math.log(gap) - math.log1p(gap))
+    plain = _root(lambda gap: (2 * gap + 1) * size - bound - math.log1p(1 / gap))
     found = min(1.0, enclose(lambda: _plain_delta(rho, epsilon, Fraction(plain))).upper)
     if found < 1e-15 or _log_moment(size, plain) >= _GREATEST_LOG_MOMENT:
         return found
     log_delta = _falls_to(lambda log: _best_tangents(size, log, plain)[2], bound, math.log(found) - 1e-9)
     gap, y, _ = _best_tangents(size, log_delta, plain)
-    for slack in (1e-13, 1e-10, 1e-7):
+    for slack in (1e-13, 1e-10, 1e-7, 1e-4):
         delta = math.exp(log_delta) * (1 + slack)
-        if Fraction(_certified_epsilon(rho, Fraction(repr(delta)), gap, y)) <= epsilon:
+        if _certified_epsilon(rho, Fraction(repr(delta)), gap, y) <= epsilon:
             return min(found, delta)
     return found
 

@@ -110,9 +110,9 @@ class FinitePair(Pair):
         return search_rho(self.outcomes)
 
     def greatest(self) -> Real | None:
-        """The logarithm of the greatest ratio."""
-        ratio = self.greatest_ratio()
-        return None if ratio is None else Fraction(0) if ratio == 1 else ball(ratio).log()
+        """The logarithm of the greatest finite ratio, where that is above 1."""
+        ratio = max((p / q for p, q in self.outcomes[:2] if q), default=Fraction(0))
+        return Fraction(0) if ratio <= 1 else ball(ratio).log()
 
     def escaped(self) -> Fraction:
         """The mass of P where Q has none."""

@@ -317,6 +317,7 @@ _CONVERSIONS: dict[tuple[type[Guarantee], type[Guarantee]], Callable[[Any], Any]
     (ApproxDP, ZCDP): lambda promise: _pure_to_zcdp(_approx_to_pure(promise)),
     (ApproxDP, GDP): lambda promise: _pure_to_gdp(_approx_to_pure(promise)),
     (ZCDP, PureDP): _zero_to_pure,
+    (ZCDP, GDP): lambda promise: _pure_to_gdp(_zero_to_pure(promise)),
     (GDP, PureDP): _zero_to_pure,
     (GDP, ZCDP): lambda promise: ZCDP(promise.mu**2 / 2),
 }

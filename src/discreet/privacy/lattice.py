@@ -50,12 +50,14 @@ def theta_ratio(offset: Fraction, variance: Fraction) -> arb:
     if variance < 1:
         return _sum_around(offset, variance) / _sum_around(Fraction(0), variance)
     above = below = arb(1)
-    decay = (-2 * arb.pi() ** 2 * ball(variance)).exp()
+    power = -2 * arb.pi() ** 2 * ball(variance)
     j = 1
     while True:
-        term = 2 * decay ** (j * j)
+        term = 2 * (power * j * j).exp()
         if term.upper() < arb(2) ** -flint.ctx.prec:
-            rest = (term / (1 - decay)).union(-term / (1 - decay))
+            # Each further term is below this one's, times e**power once more.
+            size = term.upper() / (1 - power.exp())
+            rest = size.union(-size)
             return (above + rest) / (below + rest)
         above += term * arb.cos_pi(ball(2 * j * offset))
         below += term

@@ -56,7 +56,7 @@ class Pair(ABC):
         """Return a pair for databases that differ in k units: exact, or the best known for a promise."""
 
     def greatest(self) -> Real | None:
-        """Return the greatest finite loss, or None if there is none."""
+        """Return the greatest finite loss, or zero if that is negative; None if losses have no end."""
         return None
 
     def escaped(self) -> Fraction:

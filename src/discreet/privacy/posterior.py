@@ -123,7 +123,7 @@ def shift_bound(epsilon: Exactable) -> float:
     if epsilon == math.inf:
         return 1.0
     loss = nonnegative(epsilon, "epsilon")
-    return enclose(lambda: ball(loss / 4).tanh()).upper
+    return min(1.0, enclose(lambda: ball(loss / 4).tanh()).upper)
 
 
 def epsilon_for_shift(shift: Exactable) -> float:

@@ -1,0 +1,251 @@
+"""Claims about the explanation: its figures are right, on the safe side, and nothing is left out."""
+
+import json
+import math
+import re
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.errors import InvalidInput, Unsupported
+from discreet.privacy.explain import Explanation, explain
+from discreet.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP
+from discreet.privacy.posterior import posterior_after
+from tests.privacy.truths import mp, real
+
+F = Fraction
+GUARANTEES: list[Guarantee] = [
+    PureDP(0),
+    PureDP(1e-9),
+    PureDP(1),
+    PureDP(1000),
+    PureDP(1e6),
+    PureDP(1e300),
+    ApproxDP(0, 0.5),
+    ApproxDP(1, 1e-6),
+    ApproxDP(1, 1e-300),
+    ApproxDP(3, 0.3),
+    ApproxDP(1000, 0.9),
+    ZCDP(0),
+    ZCDP(0.5),
+    ZCDP(1e6),
+    GDP(0),
+    GDP(1),
+    GDP(100),
+]
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+def numbers_in(text: str) -> list[Fraction]:
+    return [F(x.rstrip(".")) for x in re.findall(r"\d[\d.]*(?:e[+-]?\d+)?", text)]
+
+
+# --- the figures ----------------------------------------------------------------------------------
+
+
+@given(st.fractions(min_value=F(1, 1000), max_value=2000, max_denominator=1000))
+def test_the_factor_is_never_nearer_to_one_than_the_truth(epsilon: Fraction) -> None:
+    more, less = numbers_in(explain(epsilon).summary)
+    with mp.workdps(40):
+        truth = mp.exp(real(epsilon))
+        assert truth <= real(more) <= truth * mp.mpf("1.0101")
+        assert (1 / truth) * (1 - mp.mpf("0.0101")) <= real(less) <= 1 / truth
+
+
+def test_an_epsilon_of_zero_moves_nothing_at_all() -> None:
+    said = explain(0)
+    assert "at most 1 times as likely" in words(said.summary)
+    assert "10% sure before: between 10% and 10% after" in words(str(said))
+    assert "right at most 50% of the time" in words(str(said))
+    assert "name at most 5% of those" in words(str(said))
+    assert "by more than 0 percentage points" in words(str(said))
+
+
+@pytest.mark.parametrize("epsilon", [F(1, 100), F(1), F(5)])
+def test_the_figures_of_a_pure_promise_are_the_closed_forms(epsilon: Fraction) -> None:
+    said = explain(epsilon)
+    e = mp.exp(real(epsilon))
+    assert real(said.best_guess) == pytest.approx(e / (1 + e), rel=1e-14)
+    assert said.best_guess >= F(int(mp.floor(e / (1 + e) * 10**60)), 10**60)
+    assert float(said.caught) == pytest.approx(float(1 - max(1 - e / 20, mp.mpf(19) / 20 / e)), rel=1e-12)
+    assert said.shift == pytest.approx(math.tanh(epsilon / 4))
+    assert [b for _, b in said.posteriors] == [posterior_after(epsilon, p) for p in said.priors]
+    assert said.failure == 0
+
+
+def test_printed_percentages_are_on_the_safe_side() -> None:
+    said = explain(ApproxDP(1, 1e-6))
+    text = words(str(said))
+    for prior, bounds in said.posteriors:
+        shown = re.search(
+            rf"(?<![\d.]){float(100 * prior):g}% sure before: between ([\d.]+)% and ([\d.]+)% after", text
+        )
+        assert shown is not None
+        low, high = F(shown[1]) / 100, F(shown[2]) / 100
+        assert bounds.low * F(99, 100) <= low <= bounds.low
+        assert bounds.high <= high <= bounds.high * F(101, 100)
+    guess = re.search(r"right at most ([\d.]+)% of the time", text)
+    assert guess is not None
+    assert said.best_guess <= F(guess[1]) / 100 <= said.best_guess + F(1, 1000)
+    caught = re.search(r"name at most ([\d.]+)% of those", text)
+    assert caught is not None
+    assert said.caught <= F(caught[1]) / 100 <= said.caught + F(1, 1000)
+
+
+def test_beliefs_under_a_delta_hold_but_for_ten_times_it() -> None:
+    said = explain(ApproxDP(1, 1e-6))
+    assert said.failure == F(1, 10**5)
+    assert "But for a chance of 0.00001 over the noise" in words(str(said))
+    assert said.moved == pytest.approx(1 + math.log(10 / 9), rel=1e-5)
+    assert "this holds whatever comes out" in words(str(explain(1))).lower()
+    assert explain(ApproxDP(1, 0.4)).failure == F(1, 2)
+
+
+def test_a_promise_that_lets_anything_happen_says_so() -> None:
+    said = explain(ApproxDP(1, 0.6))
+    assert said.moved == math.inf
+    assert all(bounds == (0.0, 1.0) for _, bounds in said.posteriors)
+    assert "by more than 100 percentage points" in words(str(said))
+
+
+def test_the_factor_between_two_persons_is_squared_and_its_delta_grows() -> None:
+    text = words(explain(ApproxDP(1, 1e-6)).sections()["What is learned beyond what the others teach"])
+    assert "within a factor of 2.72, and 1e-6, of those with you" in text
+    assert "a factor of 7.39, and 3.72e-6" in text  # delta (1 + e**epsilon)
+    assert "a factor of 7.39." in words(explain(1).sections()["What is learned beyond what the others teach"])
+    assert "says nothing" in words(str(explain(ApproxDP(1, 0.4))))
+
+
+def test_four_together_have_the_group_s_figures() -> None:
+    assert "epsilon of 4." in words(str(explain(1)))
+    assert "epsilon of 4 and a delta of 0.0000312." in words(str(explain(ApproxDP(1, 1e-6))))
+    assert "nothing is promised: their delta would reach 1" in words(str(explain(ApproxDP(1, 0.1))))
+    four = GDP(4).to(ApproxDP, delta=F(1, 10**6)).epsilon
+    assert f"epsilon of {math.ceil(four * 10) / 10:g} and a delta of 1e-6" in words(str(explain(GDP(1))))
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=repr)
+def test_every_kind_and_size_is_explained_under_all_headings(guarantee: Guarantee) -> None:
+    said = explain(guarantee, n=10_000)
+    sections = said.sections()
+    assert list(sections)[:7] == [
+        "In one sentence",
+        "What someone could come to believe about you",
+        "How well anyone could tell that you took part",
+        "What is learned beyond what the others teach",
+        "You and others together",
+        "What it does not promise",
+        "What it leaves to be learned",
+    ]
+    text = str(said)
+    assert text.startswith(repr(guarantee))
+    assert all(title in text and body in text for title, body in sections.items())
+    assert not re.search(r"\b(nan|inf|None|Fraction|Decimal)\b", text)
+    assert all(len(line) <= 110 or "e+300" in line for line in text.splitlines()[1:])
+
+
+def test_what_it_does_not_promise_is_always_said() -> None:
+    for guarantee in GUARANTEES:
+        text = words(str(explain(guarantee)))
+        assert "smoking causes cancer harms a smoker who never took part" in text
+        assert "spread over many rows and a row is the unit, it is the row that is protected" in text
+        assert "their losses add up, and belong in one budget" in text
+    assert "No prior at all moves" in words(str(explain(1)))
+    assert "epsilon would be at most 0.201" in words(str(explain(1)))
+
+
+def test_without_n_nothing_is_said_about_n() -> None:
+    said = explain(ApproxDP(1, 0.01))
+    assert "What it leaves to be learned" not in said.sections()
+    assert said.cautions == ()
+    assert said.to_dict()["n"] is None
+
+
+def test_with_n_the_least_useful_epsilon_is_named() -> None:
+    text = words(explain(1, n=10_000).sections()["What it leaves to be learned"])
+    assert "epsilon = 1/(10n) = 0.00001" in text
+    assert "the data of all 10,000 would change no chance by more than a factor of 1.11" in text
+    assert "This epsilon is 100000 times that" in text
+    below = words(explain(1e-6, n=10_000).sections()["What it leaves to be learned"])
+    assert "below that: the results say almost nothing" in below
+
+
+def test_a_delta_too_large_for_n_is_cautioned_about() -> None:
+    assert "not far below 1/n" in words(explain(ApproxDP(1, 1e-3), n=1000).sections()["Take care"])
+    assert "Take care" not in explain(ApproxDP(1, 1e-9), n=1000).sections()
+    assert "Take care" not in explain(1, n=1000).sections()
+
+
+def test_a_guarantee_without_a_delta_is_read_at_one_that_suits_n() -> None:
+    assert explain(ZCDP(0.5)).promise == ZCDP(0.5).to(ApproxDP, delta=F(1, 10**6))
+    assert explain(GDP(1), n=10**9).promise.delta == F(1, 10**11)
+    assert explain(GDP(1), n=10**9).cautions == ()
+    assert explain(ZCDP(0.5), delta=1e-3).promise.delta == F(1, 1000)
+    assert "read as ApproxDP(" in str(explain(ZCDP(0.5)))
+    assert explain(ZCDP(0)).promise == explain(GDP(0)).promise == ApproxDP(0, 0)
+
+
+def test_a_number_is_read_as_an_epsilon() -> None:
+    assert explain(1).guarantee == PureDP(1)
+    assert explain(0.1, delta=1e-6).guarantee == ApproxDP(0.1, 1e-6)
+    assert explain(PureDP(1), delta=0.1).promise == PureDP(1).to(ApproxDP, delta=0.1)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: explain("1"),  # type: ignore[arg-type]
+        lambda: explain(True),
+        lambda: explain(math.nan),
+        lambda: explain(-1),
+        lambda: explain(1, delta=1),
+        lambda: explain(1, n=0),
+        lambda: explain(1, n=1.5),  # type: ignore[arg-type]
+        lambda: explain(1, priors=[]),
+        lambda: explain(1, priors=[1.5]),
+        lambda: explain(1, priors=["1"]),  # type: ignore[list-item]
+    ],
+)
+def test_what_cannot_be_read_is_refused(ask: object) -> None:
+    with pytest.raises(InvalidInput):
+        ask()  # type: ignore[operator]
+
+
+def test_what_does_not_follow_is_refused() -> None:
+    with pytest.raises(Unsupported):
+        explain(ApproxDP(1, 0.1), delta=0.01)
+    with pytest.raises(Unsupported):
+        explain(ZCDP(1), delta=0)
+
+
+# --- for programs ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES, ids=repr)
+def test_the_dictionary_is_plain_json_and_reads_back(guarantee: Guarantee) -> None:
+    said = explain(guarantee, n=1000)
+    found = json.loads(json.dumps(said.to_dict(), allow_nan=False))
+    assert found["guarantee"] == repr(guarantee)
+    assert F(found["epsilon"]) >= said.promise.epsilon * (1 - F(1, 10**15))
+    assert len(found["posteriors"]) == 4
+    assert found["text"] == said.sections()
+    assert 0.5 <= found["best_guess_from_even_odds"] <= 1
+    assert 0.05 <= found["true_positive_rate_at_5_percent_false"] <= 1
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.fractions(min_value=0, max_value=50), st.sampled_from([F(0), F(1, 10**9), F(1, 100), F(1, 2)]))
+def test_a_weaker_promise_never_sounds_stronger(epsilon: Fraction, delta: Fraction) -> None:
+    def figures(said: Explanation) -> list[float]:
+        return [float(said.best_guess), float(said.caught), said.shift, *(b.high for _, b in said.posteriors)]
+
+    strong, weak = (explain(ApproxDP(e, delta)) for e in (epsilon, epsilon + F(1, 10)))
+    assert all(a <= b + 1e-9 for a, b in zip(figures(strong), figures(weak), strict=True))
