@@ -127,7 +127,7 @@ def test_what_is_no_number_is_refused_by_name_and_kind(value: Any) -> None:
 
 
 def test_a_half_float_is_refused_because_it_cannot_hold_a_hundredth() -> None:
-    with pytest.raises(InvalidInput, match="sigma must be a number .* not float16"):
+    with pytest.raises(InvalidInput, match=r"sigma must be a number .* not float16"):
         exact(np.float16(0.01), "sigma")
 
 
@@ -191,7 +191,7 @@ def test_each_reader_takes_its_range_and_nothing_else(number: Fraction) -> None:
         if belongs:
             assert read(number, "figure") == number
         else:
-            with pytest.raises(InvalidInput, match="^figure must"):
+            with pytest.raises(InvalidInput, match=r"^figure must"):
                 read(number, "figure")
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from discreet.privacy import conversions
 from discreet.privacy.conversions import delta_from_rho, epsilon_from_rho
 from discreet.privacy.loss import PrivacyLoss
+from discreet.privacy.reals import ball
 from tests.privacy.truths import mp, mpf, real
 
 F = Fraction
@@ -150,7 +151,7 @@ def test_a_wrong_sign_in_the_correction_is_caught(monkeypatch: pytest.MonkeyPatc
     """ln(1 - 1/alpha) twice instead of once is below the published bound, which is nearly attained."""
 
     def wrong(rho: Fraction, delta: Fraction, gap: Fraction) -> object:
-        return right(rho, delta, gap) + (conversions.ball(gap) / conversions.ball(1 + gap)).log()
+        return right(rho, delta, gap) + (ball(gap) / ball(1 + gap)).log()
 
     right = conversions._plain_epsilon
     monkeypatch.setattr(conversions, "_plain_epsilon", wrong)

@@ -121,11 +121,12 @@ def test_implication_is_transitive(a: Guarantee, b: Guarantee, c: Guarantee) -> 
 def test_a_promise_implies_what_it_is_converted_to(
     promised: Guarantee, target: type[Guarantee], delta: Fraction
 ) -> None:
-    for convert in (
+    conversions: list[Callable[[], Guarantee]] = [
         lambda: promised.to(target),
         lambda: promised.to(ApproxDP, delta=delta),
         lambda: promised.to(ApproxDP, epsilon=1),
-    ):
+    ]
+    for convert in conversions:
         try:
             weaker = convert()
         except Unsupported:

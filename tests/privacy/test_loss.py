@@ -136,4 +136,4 @@ def test_an_integer_shift_is_asked_of_noise_on_the_integers() -> None:
 
 def test_scales_are_given_by_name() -> None:
     with pytest.raises(TypeError):
-        PrivacyLoss.laplace(1)  # type: ignore[call-arg, misc]
+        PrivacyLoss.laplace(1)  # type: ignore[call-arg]

@@ -142,7 +142,10 @@ class Gaussian(Truth):
 
     def _mean(self, f: Callable[[mpf], mpf], around: mpf) -> mpf:
         s, d = real(self.sigma), real(self.apart)
-        density = lambda x: mp.exp(-x * x / (2 * s * s)) / (s * mp.sqrt(2 * mp.pi))  # noqa: E731
+
+        def density(x: mpf) -> mpf:
+            return mp.exp(-x * x / (2 * s * s)) / (s * mp.sqrt(2 * mp.pi))
+
         return mp.quad(
             lambda x: density(x) * f((d * d - 2 * d * x) / (2 * s * s)),
             [around + s * i for i in range(-22, 23, 4)],
@@ -217,7 +220,10 @@ class Lattice(Truth):
     def moment(self, alpha: Fraction) -> mpf:
         a = real(alpha)
         peak = int(abs(alpha - 1) * self.shift) + self.shift + 1
-        tilted = lambda x: self.weight(x) * mp.exp((a - 1) * real(self.loss(x)))  # noqa: E731
+
+        def tilted(x: int) -> mpf:
+            return self.weight(x) * mp.exp((a - 1) * real(self.loss(x)))
+
         middle = mp.fsum(tilted(x) for x in range(-peak, peak))
         tail = self._down(-peak - 1, tilted) + self._down(-peak - 1, lambda x: tilted(-x - 1))
         return (middle + tail) / self._total()
@@ -314,7 +320,7 @@ def promise(epsilon: Fraction, delta: Fraction = NOTHING) -> Truth:
 
 
 def neyman_pearson(p: list[Fraction], q: list[Fraction], fpr: Fraction) -> Fraction:
-    """The least false-negative rate of a randomised test of q: outcomes taken greedily, the last by a coin."""
+    """The least false-negative rate of a randomised test of q: outcomes taken greedily, a last by a coin."""
     power, left = F(0), fpr
     for a, b in sorted(zip(p, q, strict=True), key=lambda o: (o[1] == 0, o[0] / (o[1] or 1)), reverse=True):
         share = min(F(1), left / b) if b else F(1)

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self
 
 from discreet.errors import InvalidInput
 from discreet.numbers import Exactable, exact, nonnegative, positive, probability, whole
@@ -235,7 +236,7 @@ class PrivacyLoss:
         """
         return posterior_after(self.within(failure), prior)
 
-    def group(self, k: int) -> PrivacyLoss:
+    def group(self, k: int) -> Self:
         """Return the loss between databases that differ in k units.
 
         Exact for Laplace and Gaussian noise, continuous or discrete. For a promise, (k epsilon, delta
