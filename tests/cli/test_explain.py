@@ -38,6 +38,13 @@ def test_a_delta_that_allows_a_victim_is_cautioned_against() -> None:
     assert "Take care" not in run("explain", "1", "--delta", "1e-9", "--n", "1000").stdout
 
 
+def test_an_epsilon_too_small_to_be_of_use_is_said_to_be() -> None:
+    said = run("explain", "1e-6", "--delta", "1e-9", "--n", "10000").stdout
+    assert "almost nothing about the data" in " ".join(said.split())
+    said = run("explain", "1e-6", "--delta", "0.001", "--n", "10000").stdout
+    assert "this delta may let a lot through" in " ".join(said.split())
+
+
 def test_the_picture_is_written(tmp_path: Path) -> None:
     picture = tmp_path / "epsilon.png"
     assert run("explain", "1", "--plot", str(picture)).returncode == 0

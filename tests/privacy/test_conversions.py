@@ -2,17 +2,19 @@
 
 import math
 import time
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.privacy import conversions
 from discreet.privacy.conversions import delta_from_rho, epsilon_from_rho
 from discreet.privacy.loss import PrivacyLoss
-from discreet.privacy.reals import ball
-from tests.privacy.truths import mp, mpf, real
+from discreet.privacy.reals import Bounds, ball
+from tests.privacy.truths import Gaussian, Truth, mp, mpf, promise, real
 
 F = Fraction
 RHOS = [F(1, 10**20), F(1, 10**8), F(1, 100), F(1, 2), F(10), F(10**6)]
@@ -83,6 +85,93 @@ def test_delta_is_the_best_of_all_single_orders(rho: Fraction, epsilon: Fraction
     assert found >= best * (1 - mpf(1) / 10)
 
 
+@pytest.mark.parametrize(("alpha", "rho", "delta"), [(2, F(1, 10), F(1, 10)), (5, F(1, 2), F(1, 50))])
+def test_the_best_tangents_at_an_order_are_the_exact_answer_to_it(
+    alpha: int, rho: Fraction, delta: Fraction
+) -> None:
+    """Up to an order of 1 / delta: the program's optimum is where the tangents touch."""
+
+    def at(y: float) -> float:
+        return conversions._certified_epsilon(rho, delta, alpha - 1.0, y)
+
+    _, epsilon = conversions._golden(at, 0.0, 20.0)
+    with mp.workdps(16):
+        assert exact_at(mpf(alpha), real(rho), mpf(epsilon)) == pytest.approx(float(delta), rel=1e-6)
+
+
+@pytest.mark.parametrize(("alpha", "rho", "delta"), [(3, F(1, 2), F(1, 2)), (11, F(1, 10), F(1, 5))])
+def test_an_order_above_one_over_delta_implies_less_the_higher_it_is(
+    alpha: int, rho: Fraction, delta: Fraction
+) -> None:
+    """Its exact answer is epsilon = alpha rho + ln(1 - delta), which rises with alpha."""
+    with mp.workdps(16):
+        epsilon = alpha * real(rho) + mp.log(1 - real(delta))
+        assert exact_at(mpf(alpha), real(rho), epsilon) == pytest.approx(float(delta), rel=1e-6)
+    assert epsilon_from_rho(rho, delta) < epsilon
+
+
+@settings(max_examples=150)
+@given(
+    st.fractions(min_value=F(1, 1000), max_value=6, max_denominator=1000),
+    st.floats(min_value=1e-3, max_value=300),
+    st.floats(min_value=-3, max_value=30),
+    st.sampled_from([F(1, 10**12), F(1, 10**3), F(1, 10), F(1, 2), F(9, 10)]),
+)
+def test_any_order_and_any_tangents_are_valid(size: Fraction, gap: float, y: float, delta: Fraction) -> None:
+    """Even where they are bad, or promise a negative epsilon; what is touched is met by no known pair."""
+    pure = size * F(math.tanh(size / 2)) * (1 + F(1, 10**14))
+    pairs: list[tuple[Fraction, Truth]] = [(size**2 / 2, Gaussian(1 / size)), (pure, promise(size))]
+    for rho, truth in pairs:
+        epsilon = conversions._certified_epsilon(rho, delta, gap, y)
+        if epsilon < math.inf:
+            assert truth.delta(F(epsilon)) <= real(delta)
+
+
+def test_a_careless_search_costs_accuracy_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    rho, delta, epsilon = F(1, 2), F(1, 1000), F(2)
+    good = epsilon_from_rho(rho, delta), delta_from_rho(rho, epsilon)
+    monkeypatch.setattr(conversions, "_root", lambda rising: 0.9)
+    for gap, y, log_delta in ((0.5, 0.1, -9.0), (40.0, -2.0, -0.1), (3.0, 5.0, -400.0), (1.3, 0.7, -2.5)):
+        monkeypatch.setattr(conversions, "_best_tangents", lambda *_, at=(gap, y, 1.0): at)
+        monkeypatch.setattr(conversions, "_falls_to", lambda *_, at=log_delta: at)
+        assert epsilon_from_rho(rho, delta) >= good[0]
+        assert 1 >= delta_from_rho(rho, epsilon) >= good[1] * (1 - 1e-9)
+        assert Gaussian(F(1)).delta(F(epsilon_from_rho(rho, delta))) <= real(delta)
+        assert Gaussian(F(1)).delta(epsilon) <= real(F(delta_from_rho(rho, epsilon)))
+
+
+@settings(max_examples=60)
+@given(
+    st.fractions(min_value=F(1, 1000), max_value=4, max_denominator=1000),
+    st.fractions(min_value=0, max_value=6, max_denominator=1000),
+)
+def test_a_delta_holds_in_binary_and_as_the_decimal_that_it_is_written_as(
+    rho: Fraction, epsilon: Fraction
+) -> None:
+    """What was certified, by tangents at some delta, is no more than either reading of what is returned."""
+    certified: list[Fraction] = []
+    certify = conversions._certified_epsilon
+
+    def certifying(rho: Fraction, delta: Fraction, gap: float, y: float) -> float:
+        found = certify(rho, delta, gap, y)
+        if F(found) <= epsilon:
+            certified.append(delta)
+        return found
+
+    def enclosing(quantity: Callable[[], arb]) -> Bounds:
+        bounds = enclose(quantity)
+        plain.append(bounds.upper)  # the first is the bound by one tangent, good in both readings
+        return bounds
+
+    plain: list[float] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(conversions, "_certified_epsilon", certifying)
+        patch.setattr(conversions, "enclose", enclosing)
+        delta = delta_from_rho(rho, epsilon)
+    if delta != min(1.0, plain[0]):
+        assert min(F(delta), F(repr(delta))) >= min(certified)
+
+
 @settings(max_examples=60)
 @given(
     st.fractions(min_value=F(1, 1000), max_value=20, max_denominator=1000),
@@ -133,6 +222,37 @@ def test_pinsker_is_met_where_rho_is_small() -> None:
     for rho in (F(1, 10**20), F(1, 10**8), F(1, 10**4)):
         found, pinsker = delta_from_rho(rho, F(0)), math.sqrt(rho / 2)
         assert pinsker * (1 - 1e-3) <= found <= pinsker * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [F(1, 10), F(1, 2), F(1), F(3)], ids=str)
+def test_at_epsilon_zero_both_directions_imply_a_little_more(epsilon: Fraction) -> None:
+    """Delta = tanh(epsilon / 2) is the exact answer to rho = epsilon tanh(epsilon / 2), and is attained."""
+    rho = F(PrivacyLoss.pure(epsilon).rho)
+    exact, found = math.tanh(epsilon / 2), delta_from_rho(rho, F(0))
+    assert PrivacyLoss.pure(epsilon).delta_bounds(0).lower <= exact * (1 + 1e-15)
+    assert exact < found < exact * 1.04
+
+
+@pytest.mark.parametrize(
+    ("rho", "delta"),
+    [
+        (F(944663, 10**26), 1 - F(481, 10**10)),
+        (F(678887, 10**14), 1 - F(33, 5 * 10**12)),
+        (F(27783, 2 * 10**33), 1 - F(567, 10**17)),
+    ],
+    ids=["1e-8", "1e-11", "1e-14"],
+)
+def test_a_delta_near_one_needs_no_epsilon(rho: Fraction, delta: Fraction) -> None:
+    """Nearly everything cancels in the search, which once took the logarithm of a negative number."""
+    assert epsilon_from_rho(rho, delta) == 0.0
+    log_delta = conversions._log(delta)
+    estimates = [
+        conversions._tangent_estimate(float(rho), log_delta, 10.0**i, 10.0**j)
+        for i in range(-12, 13)
+        for j in range(-15, 4)
+    ]
+    assert math.inf in estimates
+    assert not any(math.isnan(estimate) for estimate in estimates)
 
 
 def test_ends_are_exact_and_extremes_end_soon() -> None:

@@ -4,6 +4,7 @@ import json
 import math
 import re
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from discreet.errors import InvalidInput, Unsupported
 from discreet.privacy.explain import Explanation, explain
 from discreet.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP
 from discreet.privacy.posterior import posterior_after
-from tests.privacy.truths import mp, real
+from tests.privacy.truths import TINY, mp, mpf, real
 
 F = Fraction
 GUARANTEES: list[Guarantee] = [
@@ -35,6 +36,12 @@ GUARANTEES: list[Guarantee] = [
     GDP(1),
     GDP(100),
 ]
+
+
+_NEXT_TO_NOTHING = "next to nothing could be learned about anything"
+_WHAT_DELTA_LETS = "only what delta lets through could be learned"
+_ALMOST_NOTHING = "This epsilon is below that: the results say almost nothing about the data."
+_MAY_LET_A_LOT = "This epsilon is below that, but this delta may let a lot through."
 
 
 def words(text: str) -> str:
@@ -100,10 +107,37 @@ def test_printed_percentages_are_on_the_safe_side() -> None:
 def test_beliefs_under_a_delta_hold_but_for_ten_times_it() -> None:
     said = explain(ApproxDP(1, 1e-6))
     assert said.failure == F(1, 10**5)
-    assert "But for a chance of 0.00001 over the noise" in words(str(said))
+    assert "But for a chance of 0.00001, over the noise and their guesses, that they come nearer" in words(
+        str(said)
+    )
     assert said.moved == pytest.approx(1 + math.log(10 / 9), rel=1e-5)
-    assert "this holds whatever comes out" in words(str(explain(1))).lower()
+    assert "percentage points. This holds whatever comes out." in words(str(explain(1)))
     assert explain(ApproxDP(1, 0.4)).failure == F(1, 2)
+    least = 1 + math.log(5)  # what the search comes near to, from above
+    assert least <= explain(ApproxDP(1, 0.4)).moved <= least * 1.0001
+
+
+def test_the_loss_moved_is_the_guarantee_s_own_where_it_has_one() -> None:
+    """A GDP promise allows less than the (epsilon, delta) that it is read as; a ZCDP promise has no pair."""
+    gauss, concentrated = explain(GDP(1)), explain(ZCDP(0.5))
+    assert gauss.failure == concentrated.failure == F(1, 10**5)
+    assert gauss.moved == GDP(1).loss().within(F(1, 10**5)) < gauss.promise.loss().within(F(1, 10**5))
+    assert concentrated.moved == concentrated.promise.loss().within(F(1, 10**5))
+
+
+def test_an_epsilon_near_the_largest_float_is_still_explained() -> None:
+    """The search for a loss then starts at infinity."""
+    said = explain(ApproxDP(1e308, F(1, 100)), n=10)
+    assert 1e308 <= said.moved < 1.0001e308
+    assert "says nothing" in words(str(said))
+
+
+def test_priors_are_shown_as_given() -> None:
+    text = words(str(explain(1, priors=[F(1, 3), 0.123456, F(1, 10**4), 0.99999, 0, 1])))
+    for shown in ("100/3%", "12.3456%", "0.01%", "99.999%"):
+        assert re.search(rf"(?<![\d./]){shown} sure before", text), shown
+    assert "0% sure before: between 0% and 0% after" in text
+    assert "100% sure before: between 100% and 100% after" in text
 
 
 def test_a_promise_that_lets_anything_happen_says_so() -> None:
@@ -121,10 +155,52 @@ def test_the_factor_between_two_persons_is_squared_and_its_delta_grows() -> None
     assert "says nothing" in words(str(explain(ApproxDP(1, 0.4))))
 
 
+@pytest.mark.parametrize(
+    ("promise", "said"),
+    [
+        (ApproxDP(1, F(1, 4)), "a factor of 7.39, and 0.93."),
+        (ApproxDP(1, F(3, 10)), "With this delta the other way round says nothing."),
+        (ApproxDP(0, F(49, 100)), "a factor of 1, and 0.98."),
+        (ApproxDP(0, F(1, 2)), "With this delta the other way round says nothing."),
+        (ApproxDP(1e300, F(1, 10**6)), "With this delta the other way round says nothing."),
+        (PureDP(1e300), "a factor of e**2e+300."),
+        (PureDP(0), "are within a factor of 1 of those with you."),
+    ],
+    ids=repr,
+)
+def test_the_other_way_round_says_nothing_once_its_delta_reaches_one(promise: Guarantee, said: str) -> None:
+    text = words(explain(promise).sections()["What is learned beyond what the others teach"])
+    assert said in text
+    assert ("says nothing" in text) != ("simulator that never saw your data" in text)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(F(1), F(1, 10)), (F(1, 10), F(1, 100)), (F(0), F(1, 5))])
+def test_the_simulation_figures_hold_and_no_less_would(epsilon: Fraction, delta: Fraction) -> None:
+    """Chances of one set with someone, in a simulation, and with someone else, each as far on as allowed."""
+    with mp.workdps(120):
+        ratio = mp.exp(real(epsilon))
+        chances = [mpf(1) / 1000]
+        for _ in range(2):
+            chances.append(ratio * chances[-1] + real(delta))
+        assert chances[1] + chances[2] <= 1
+        for p, q in [*pairwise(chances), *pairwise(chances[::-1])]:
+            assert p - ratio * q <= real(delta) + TINY
+            assert (1 - p) - ratio * (1 - q) <= real(delta) + TINY
+        text = words(
+            explain(ApproxDP(epsilon, delta)).sections()["What is learned beyond what the others teach"]
+        )
+        factor, added = (real(x) for x in numbers_in(text)[-2:])
+        reached = chances[2] - ratio**2 * chances[0]
+        assert reached <= added <= reached * mpf("1.0101")
+        assert chances[2] <= factor * chances[0] + added
+
+
 def test_four_together_have_the_group_s_figures() -> None:
     assert "epsilon of 4." in words(str(explain(1)))
     assert "epsilon of 4 and a delta of 0.0000312." in words(str(explain(ApproxDP(1, 1e-6))))
-    assert "nothing is promised: their delta would reach 1" in words(str(explain(ApproxDP(1, 0.1))))
+    unknown = "To four of you together nothing is known to be promised: their"
+    assert f"{unknown} delta would reach 1." in words(str(explain(ApproxDP(1, 0.1))))
+    assert f"{unknown} epsilon is too large to say." in words(str(explain(ZCDP(1e308))))
     four = GDP(4).to(ApproxDP, delta=F(1, 10**6)).epsilon
     assert f"epsilon of {math.ceil(four * 10) / 10:g} and a delta of 1e-6" in words(str(explain(GDP(1))))
 
@@ -174,8 +250,44 @@ def test_with_n_the_least_useful_epsilon_is_named() -> None:
     assert "epsilon = 1/(10n) = 0.00001" in text
     assert "the data of all 10,000 would change no chance by more than a factor of 1.11" in text
     assert "This epsilon is 100000 times that" in text
-    below = words(explain(1e-6, n=10_000).sections()["What it leaves to be learned"])
-    assert "below that: the results say almost nothing" in below
+
+
+@pytest.mark.parametrize(
+    ("promise", "change", "left", "verdict"),
+    [
+        (PureDP(1e-6), "1.11", _NEXT_TO_NOTHING, _ALMOST_NOTHING),
+        (PureDP(F(1, 10**5)), "1.11", _NEXT_TO_NOTHING, "This epsilon is 1 times that."),
+        (ApproxDP(1e-6, 1e-9), "1.11, and 0.0000111", _NEXT_TO_NOTHING, _ALMOST_NOTHING),
+        (ApproxDP(1e-6, 1e-6), "1.11, and 0.0111", _NEXT_TO_NOTHING, _ALMOST_NOTHING),
+        (ApproxDP(1e-6, 1.01e-6), "1.11, and 0.0112", _WHAT_DELTA_LETS, _MAY_LET_A_LOT),
+        (ApproxDP(1e-6, 1e-3), "1.11, and 1", _WHAT_DELTA_LETS, _MAY_LET_A_LOT),
+        (ApproxDP(0.1, 1e-3), "1.11, and 1", _WHAT_DELTA_LETS, "This epsilon is 10000 times that."),
+    ],
+    ids=repr,
+)
+def test_below_the_least_useful_epsilon_only_delta_lets_anything_be_learned(
+    promise: Guarantee, change: str, left: str, verdict: str
+) -> None:
+    said = explain(promise, n=10_000)
+    text = words(said.sections()["What it leaves to be learned"])
+    assert text.endswith(
+        f"leaving out the data of all 10,000 would change no chance by more than a factor of {change}, "
+        f"so that {left}. {verdict}"
+    )
+    assert bool(said.cautions) == (left == _WHAT_DELTA_LETS) == ("Take care" in said.sections())
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 10**6), st.fractions(min_value=0, max_value=1), st.integers(1, 10**6))
+def test_below_the_least_useful_epsilon_all_together_are_promised_what_is_said(
+    n: int, share: Fraction, rarity: int
+) -> None:
+    promise = ApproxDP(share / (10 * n), F(1, 2 * n * rarity))
+    text = words(explain(promise, n=n).sections()["What it leaves to be learned"])
+    factor, added = numbers_in(text.split("by more than")[1])[:2]
+    together = promise.group(n)
+    assert mp.exp(real(together.epsilon)) <= real(factor)
+    assert together.delta <= added <= 2 * n * promise.delta
 
 
 def test_a_delta_too_large_for_n_is_cautioned_about() -> None:

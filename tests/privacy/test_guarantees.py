@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from discreet.errors import DiscreetError, InvalidInput, Unsupported
 from discreet.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP
 from discreet.privacy.loss import PrivacyLoss
-from tests.privacy.truths import Gaussian, mp, mpf, promise, real
+from tests.privacy.truths import TINY, Gaussian, mp, mpf, promise, real
 
 F = Fraction
 SIZES = st.fractions(min_value=0, max_value=12, max_denominator=200)
@@ -159,6 +159,63 @@ def test_the_order_on_examples() -> None:
     assert PureDP(0) <= ZCDP(0) <= GDP(0) or PureDP(0) <= GDP(0) <= ZCDP(0)
 
 
+def around(truth: mpf) -> tuple[Fraction, Fraction]:
+    """Two rationals 1e-70 apart with the truth between them: as floats they would be the same."""
+    with mp.workdps(150):
+        low = F(int(mp.floor(truth * mpf(10) ** 70)), 10**70)
+    return low, low + F(1, 10**70)
+
+
+def least_mu(epsilon: Fraction) -> mpf:
+    """The zero of Phi(-mu / 2) - 1 / (1 + e**epsilon), by halving: no inverse function is trusted."""
+    corner, low, high = 1 / (1 + mp.exp(real(epsilon))), mpf(0), mpf(100)
+    for _ in range(340):
+        mu = (low + high) / 2
+        low, high = (mu, high) if mp.erfc(mu / mp.sqrt(8)) / 2 > corner else (low, mu)
+    return low
+
+
+@pytest.mark.parametrize("epsilon", [F(1, 10**9), F(1, 3), F(5), F(40)], ids=str)
+def test_what_a_pure_promise_implies_is_decided_on_the_exact_figures(epsilon: Fraction) -> None:
+    with mp.workdps(130):
+        least_rho = real(epsilon) * mp.tanh(real(epsilon) / 2)
+        figures: list[tuple[type[ZCDP] | type[GDP], mpf]] = [(ZCDP, least_rho), (GDP, least_mu(epsilon))]
+    for kind, least in figures:
+        below, above = around(least)
+        assert float(below) == float(above)
+        for strong in (PureDP(epsilon), ApproxDP(epsilon, 0)):
+            assert strong <= kind(above)
+            assert strong < kind(above)
+            assert not strong <= kind(below)
+        assert PureDP(epsilon).to(kind) >= kind(above)
+
+
+def test_a_gaussian_promise_implies_exactly_half_its_square() -> None:
+    mu = F(10**40 + 1, 10**40)
+    assert GDP(mu) <= ZCDP(mu**2 / 2)
+    assert not GDP(mu) <= ZCDP(mu**2 / 2 - F(1, 10**200))
+
+
+def test_an_approximate_promise_without_delta_implies_what_a_pure_one_does() -> None:
+    for weak in (PureDP(F(1, 3)), ZCDP(F(1, 3)), GDP(1), ApproxDP(F(1, 4), F(1, 10))):
+        assert PureDP(F(1, 3)) <= weak
+        assert ApproxDP(F(1, 3), 0) <= weak
+        assert ApproxDP(F(1, 3), F(1, 10**300)) <= weak or not isinstance(weak, ApproxDP)
+    for weak in (PureDP(10**6), ZCDP(10**6), GDP(10**6)):
+        assert not ApproxDP(F(1, 3), F(1, 10**300)) <= weak
+    assert not ApproxDP(F(1, 3), 0) <= ZCDP(F(1, 20))
+    assert ApproxDP(0, 0) <= ZCDP(0)
+    assert ApproxDP(0, 0) <= GDP(0)
+
+
+def test_figures_too_long_to_compare_imply_nothing() -> None:
+    long = GDP(1 + F(1, 10**2500))
+    with pytest.raises(InvalidInput, match="more digits than anyone needs"):
+        long.to(ZCDP)
+    assert not long <= ZCDP(1)
+    assert long <= GDP(2)
+
+
 def test_promises_are_compared_with_promises_only() -> None:
     with pytest.raises(TypeError):
         assert PureDP(1) <= 1
@@ -230,12 +287,62 @@ def test_an_approximate_promise_keeps_its_figures_where_they_are_asked_for() -> 
         ApproxDP(1, 1e-6).to(ApproxDP, delta=1e-7)
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), [(F(0), F(1, 3)), (F(2), F(1, 10**6)), (F(1, 3), F(9, 10))])
+def test_approximate_to_approximate_is_the_best_that_the_two_inequalities_allow(
+    epsilon: Fraction, delta: Fraction
+) -> None:
+    """Two linear inequalities in (P(S), Q(S)), for S and what is not S: the corners of what they leave."""
+    ratio = mp.exp(real(epsilon))
+    for other in (F(0), epsilon / 3, epsilon * 9 / 10):
+        given_up = mp.exp(real(other))
+        # The lines p = ratio q + delta and 1 - q = ratio (1 - p) + delta meet here; the ends are on an axis.
+        q = (1 - real(delta)) / (1 + ratio)
+        corners = [(ratio * q + real(delta), q), (real(delta), mpf(0)), (mpf(1), (1 - real(delta)) / ratio)]
+        most = ratio - 1 + real(delta) + TINY
+        best = max(p - given_up * q for p, q in corners if 0 <= q <= 1 and ratio * p - q <= most)
+        found = ApproxDP(epsilon, delta).to(ApproxDP, epsilon=other).delta
+        assert best * (1 - mpf(10) ** -80) <= real(found) <= best * (1 + mpf(10) ** -14)
+
+
+@pytest.mark.parametrize(
+    "epsilon", [F(18, 10) * 10**308, F(10**400), F(10**3900)], ids=["1e308", "1e400", "1e3900"]
+)
+def test_a_figure_beyond_any_float_is_refused_and_never_infinite(epsilon: Fraction) -> None:
+    for strong in (PureDP(epsilon), ApproxDP(epsilon, 0)):
+        with pytest.raises(Unsupported, match="so large an epsilon is beyond any float"):
+            strong.to(ZCDP)
+        assert strong <= ZCDP(epsilon * 2)
+        assert not strong <= ZCDP(epsilon / 2)
+    if epsilon < 10**500:
+        # About sqrt(8 epsilon).
+        assert 2 * epsilon < PureDP(epsilon).to(GDP).mu ** 2 < 8 * epsilon * (1 + F(1, 10**14))
+    else:
+        with pytest.raises(Unsupported, match="so large an epsilon is beyond any float"):
+            PureDP(epsilon).to(GDP)
+    assert PureDP(10**300).to(ZCDP).rho >= 10**300
+
+
+def test_zcdp_to_gdp_is_refused_because_the_tempting_mu_would_be_false() -> None:
+    with pytest.raises(
+        Unsupported, match=r"discreet knows of no good GDP promise that follows from ZCDP\("
+    ) as said:
+        ZCDP(0.5).to(GDP)
+    assert "ask for .to(ApproxDP, delta=...) instead" in str(said.value)
+    assert ZCDP(0).to(GDP) == GDP(0)
+    # Whoever keeps PureDP(1) keeps ZCDP(1/2), but not always GDP(sqrt(2 / 2)).
+    assert PureDP(1) <= ZCDP(F(1, 2))
+    assert not PureDP(1) <= GDP(1)
+
+
 def test_what_does_not_follow_is_refused_with_what_to_write_instead() -> None:
     for strong, weak in ((ZCDP(1), PureDP), (GDP(1), PureDP), (ZCDP(1), GDP), (ApproxDP(1, 0.1), ZCDP)):
         with pytest.raises(Unsupported):
             strong.to(weak)
     with pytest.raises(Unsupported, match=r"ask for \.to\(ApproxDP, delta=\.\.\.\)"):
         ZCDP(1).to(GDP)
+    for target in (PureDP, ZCDP, GDP):
+        with pytest.raises(Unsupported, match="no PureDP, ZCDP or GDP promise follows"):
+            ApproxDP(1, 0.1).to(target)
     with pytest.raises(Unsupported, match="larger epsilon"):
         GDP(100).to(ApproxDP, epsilon=0)
     with pytest.raises(Unsupported, match="larger delta"):
@@ -299,7 +406,8 @@ def test_groups_of_groups_promise_as_much_as_groups(size: Fraction, k: int) -> N
 
 
 def test_groups_that_are_promised_nothing_are_refused() -> None:
-    with pytest.raises(Unsupported, match="their delta would reach 1"):
+    text = r"ApproxDP\(.*\) is not known to promise 10 units together anything: their delta would reach 1"
+    with pytest.raises(Unsupported, match=text):
         ApproxDP(1, 0.1).group(10)
     for k in (0, -1, 1.0, True, "2"):
         with pytest.raises(InvalidInput):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from discreet.privacy.loss import PrivacyLoss
 from discreet.privacy.posterior import Posterior, epsilon_for_shift, loss_within, posterior_after, shift_bound
 from discreet.privacy.reals import Bounds
-from tests.privacy.test_finite import Law, loss_of, pairs
+from tests.privacy.test_finite import Law, laws, loss_of, pairs
 from tests.privacy.truths import (
     TINY,
     DiscreteGaussian,
@@ -72,6 +72,45 @@ def test_certain_priors_stay_and_infinite_losses_reveal_everything() -> None:
     assert posterior_after(0, 0.3) == (0.3, 0.3)
     assert PrivacyLoss.gaussian(sigma=1).posterior(0.5) == Posterior(0.0, 1.0)
     assert posterior_after(10**300, 0.5) == Posterior(0.0, 1.0)
+
+
+# --- which attackers ------------------------------------------------------------------------------
+
+
+@settings(max_examples=100)
+@given(st.data(), PRIORS)
+def test_it_holds_for_independent_beliefs_about_the_others(data: st.DataObject, prior: Fraction) -> None:
+    """The others' data are one of two; the attacker's weights are the same with and without the person."""
+    outcomes = data.draw(st.integers(2, 5))
+    worlds = [(data.draw(laws(outcomes, 1)), data.draw(laws(outcomes, 1))) for _ in range(2)]
+    guess = data.draw(st.fractions(min_value=0, max_value=1, max_denominator=1000))
+    worst = max(loss_of(pair).max_divergence for pair in worlds)
+    low, high = posterior_after(worst, prior)
+    for outcome in range(outcomes):
+        p, q = (guess * worlds[0][i][outcome] + (1 - guess) * worlds[1][i][outcome] for i in (0, 1))
+        belief = prior * p / (prior * p + (1 - prior) * q)
+        assert F(low) * (1 - F(1, 10**15)) <= belief <= F(high) * (1 + F(1, 10**15))
+
+
+def test_it_does_not_hold_for_beliefs_about_the_others_that_depend_on_the_person() -> None:
+    """A family of four that came together or not at all: what is learned of one is learned of four."""
+    report = PrivacyLoss.discrete_laplace(scale=1, sensitivity=4)
+    assert report.max_divergence == 4.0
+    _, high = PrivacyLoss.discrete_laplace(scale=1).posterior(F(1, 10))
+    assert report.posterior(F(1, 10)).high > 0.8 > 0.3 > high
+
+
+def test_with_a_delta_the_chance_is_over_their_guesses_too() -> None:
+    """In the rarer of two worlds the attacker is always misled, in both together no more often than said."""
+    worlds = {F(99, 100): ([F(1, 10), F(9, 10)], [F(0), F(1)]), F(1, 100): ([F(1), F(0)], [F(1), F(0)])}
+    failure = F(2, 10)
+    most = PrivacyLoss.approx(0, F(1, 10)).within(failure)
+    assert most == pytest.approx(math.log(2))
+    assert all(max(loss_of(pair).delta_bounds(0)) <= 0.1 for pair in worlds.values())
+    p, q = ([sum(w * pair[i][o] for w, pair in worlds.items()) for o in (0, 1)] for i in (0, 1))
+    assert p[0] / q[0] == F(109, 10) > math.exp(most)
+    assert p[0] == F(109, 1000) <= failure
+    assert worlds[F(1, 100)][0][0] == 1 > failure
 
 
 # --- the greatest shift ---------------------------------------------------------------------------
@@ -191,6 +230,50 @@ def test_posteriors_that_may_fail_fail_as_rarely_as_asked(failure: Fraction) -> 
             chance = truth.above(F(int(mp.floor(needed * 2**80)), 2**80) - F(1, 2**60))[0]
             assert chance <= real(failure) * (1 + mpf(10) ** -9)
         assert low == pytest.approx(1 - posterior_after(loss.within(failure), 1 - prior).high, rel=1e-9)
+
+
+@settings(max_examples=60)
+@given(pairs(), st.sampled_from(FAILURES))
+def test_beliefs_are_misled_no_more_often_than_they_come_nearer(
+    pair: tuple[Law, Law], failure: Fraction
+) -> None:
+    """Away from the truth, by a factor of e**loss more seldom."""
+    most = loss_of(pair).within(failure)
+    if most < math.inf:
+        for p, q in (pair, pair[::-1]):
+            _, misled = Finite(q, p).above(F(repr(most)))
+            assert misled <= real(failure) * mp.exp(-real(F(repr(most))))
+
+
+@pytest.mark.parametrize("epsilon", [0, 1])
+@pytest.mark.parametrize("failure", [F(2, 100), F(1, 10)])
+def test_no_smaller_loss_follows_from_a_promise_alone(epsilon: int, failure: Fraction) -> None:
+    """Two outcomes that keep the promise, with a loss just below `within` more often than `failure`."""
+    delta = F(1, 100)
+    most = PrivacyLoss.approx(epsilon, delta).within(failure)
+    loss = real(F(most)) - mpf("1e-3")
+    p = real(delta) / (1 - mp.exp(epsilon - loss))
+    q = p * mp.exp(-loss)
+    for a, b in [(p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p)]:
+        assert a - mp.exp(epsilon) * b <= real(delta) + TINY
+    assert p > real(failure)
+
+
+def test_a_search_that_starts_at_infinity_ends() -> None:
+    """The largest floats: a start is then infinite, where no curve can be asked."""
+    for epsilon in (1e300, 1e308, 1.7e308):
+        loss = PrivacyLoss.approx(epsilon, F(1, 100))
+        assert epsilon <= loss.within(F(1, 10)) < epsilon * 1.0001
+        assert loss.within(F(1, 1000)) == math.inf
+
+    def nowhere(start: Fraction) -> Bounds:
+        assert start < math.inf
+        return Bounds(0.0, 1.0)
+
+    def unknown(delta: Fraction) -> Bounds:
+        return Bounds(0.0, 1e308 if delta == F(1, 10) else math.inf)
+
+    assert loss_within(unknown, nowhere, F(1, 10)) == math.inf  # type: ignore[arg-type]
 
 
 def test_at_failure_zero_it_is_the_greatest_loss_and_at_one_nothing() -> None:

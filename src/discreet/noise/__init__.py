@@ -3,12 +3,20 @@
 from discreet.noise.coins import bernoulli, bernoulli_exp, uniform
 from discreet.noise.laws import discrete_gaussian, discrete_laplace, geometric
 from discreet.noise.ranking import exponential_ranking
-from discreet.noise.source import SYSTEM, NotPrivate, NotPrivateArray, NotPrivateInt, Source
+from discreet.noise.source import (
+    SYSTEM,
+    NotPrivate,
+    NotPrivateArray,
+    NotPrivateFloat,
+    NotPrivateInt,
+    Source,
+)
 
 __all__ = [
     "SYSTEM",
     "NotPrivate",
     "NotPrivateArray",
+    "NotPrivateFloat",
     "NotPrivateInt",
     "Source",
     "bernoulli",

@@ -25,7 +25,15 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput, NotPrivateWarning
 
-__all__ = ["SYSTEM", "NotPrivate", "NotPrivateArray", "NotPrivateInt", "Source", "SystemSource"]
+__all__ = [
+    "SYSTEM",
+    "NotPrivate",
+    "NotPrivateArray",
+    "NotPrivateFloat",
+    "NotPrivateInt",
+    "Source",
+    "SystemSource",
+]
 
 Words = NDArray[np.uint64]
 
@@ -128,31 +136,54 @@ class NotPrivate:
         return np.frombuffer(self.bytes(8 * count), np.dtype("<u8")).astype(np.uint64, copy=False)
 
     def label(self, values: Any) -> Any:
-        """Mark `values`: an array becomes a `NotPrivateArray`, an int a `NotPrivateInt`."""
-        return values.view(NotPrivateArray) if isinstance(values, np.ndarray) else NotPrivateInt(values)
+        """Mark `values`: an int, a float and an array become their marked kind, all else a marked array."""
+        if isinstance(values, np.ndarray):
+            return values.view(NotPrivateArray)
+        if isinstance(values, (int, float)):
+            return _mark_number(values)
+        whole = np.empty(len(values) if isinstance(values, list) else (), object)
+        whole[...] = values
+        return whole.view(NotPrivateArray)
 
     def __repr__(self) -> str:
         return f"NotPrivate(seed={self._seed!r})"
 
 
-def _marked(operation: Callable[..., Any]) -> Callable[..., Any]:
-    def marked(*operands: object) -> Any:
-        result = operation(*operands)
-        return result if result is NotImplemented else NotPrivateInt(result)
+def _mark_number(value: int | float) -> NotPrivateInt | NotPrivateFloat:
+    return NotPrivateInt(value) if isinstance(value, int) else NotPrivateFloat(value)
+
+
+def _marked(name: str) -> Callable[..., Any]:
+    """Return an operation of int, or of float where that is what it takes, whose result is marked."""
+
+    def marked(self: Any, *others: Any) -> Any:
+        result: Any = NotImplemented
+        if isinstance(self, int):
+            result = getattr(int, name)(self, *others)
+        if result is NotImplemented and all(isinstance(other, (int, float)) for other in others):
+            result = getattr(float, name)(float(self), *others)
+        return result if result is NotImplemented else _mark_number(result)
 
     return marked
 
 
-class NotPrivateInt(int):
-    """An integer drawn from a seeded source; its repr says so, and sums and products with it keep it."""
+class _NotPrivateNumber:
+    """What a marked int and a marked float share: a repr that says so, and sums and products that keep it."""
 
-    __add__, __radd__ = _marked(int.__add__), _marked(int.__radd__)
-    __sub__, __rsub__ = _marked(int.__sub__), _marked(int.__rsub__)
-    __mul__, __rmul__ = _marked(int.__mul__), _marked(int.__rmul__)
-    __neg__, __abs__ = _marked(int.__neg__), _marked(int.__abs__)
+    __add__, __radd__, __sub__, __rsub__ = map(_marked, ("__add__", "__radd__", "__sub__", "__rsub__"))
+    __mul__, __rmul__, __neg__, __abs__ = map(_marked, ("__mul__", "__rmul__", "__neg__", "__abs__"))
+    __truediv__, __rtruediv__ = map(_marked, ("__truediv__", "__rtruediv__"))
 
     def __repr__(self) -> str:
-        return f"NotPrivateInt({int(self)})"
+        return f"{type(self).__name__}({super().__repr__()})"
+
+
+class NotPrivateInt(_NotPrivateNumber, int):
+    """An integer drawn from a seeded source."""
+
+
+class NotPrivateFloat(_NotPrivateNumber, float):
+    """A float that came out of noise drawn from a seeded source."""
 
 
 class NotPrivateArray(np.ndarray[Any, Any]):

@@ -1,11 +1,12 @@
-"""What zero-concentrated privacy implies in epsilon and delta, by the best bound known that has a proof.
+"""What zero-concentrated privacy implies in epsilon and delta, by the best bound from one Renyi order.
 
-For one Renyi order alpha at a time this is the exact answer (Asoodeh, Liao, Calmon, Kosut and Sankar 2021
-have it as a program in two variables; the form here, by two tangents, is in docs/proofs/guarantees.md).
-Any order is valid and so are any tangents, so the search for good ones may be careless: a conversion is
-certified at the numbers that the search ends with. With the lower tangent left out (y infinite) it is
-proposition 12 of Canonne, Kamath and Steinke 2020; the gain over that is small for a small delta, and
-percents for a large one.
+For an order alpha <= 1/delta, and the best one is, the best tangents give the exact answer to what that
+order implies (Asoodeh, Liao, Calmon, Kosut and Sankar 2021 have it as a program in two variables; the form
+here, by two tangents, is in docs/proofs/guarantees.md). Any order is valid and so are any tangents, so the
+search for good ones may be careless: a conversion is certified at the numbers that the search ends with.
+With the lower tangent left out (y infinite) it is proposition 12 of Canonne, Kamath and Steinke 2020; the
+gain over that is small for a small delta, and percents for a large one. All orders together, in both
+directions, imply a little more where delta is large.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def delta_from_rho(rho: Fraction, epsilon: Fraction) -> float:
     gap, y, _ = _best_tangents(size, log_delta, plain)
     for slack in (1e-13, 1e-10, 1e-7, 1e-4):
         delta = math.exp(log_delta) * (1 + slack)
-        if _certified_epsilon(rho, Fraction(repr(delta)), gap, y) <= epsilon:
+        # What holds at the lesser reading of the float holds at both.
+        if _certified_epsilon(rho, min(Fraction(delta), Fraction(repr(delta))), gap, y) <= epsilon:
             return min(found, delta)
     return found
 
@@ -75,7 +77,11 @@ def _certified_epsilon(rho: Fraction, delta: Fraction, gap: float, y: float) -> 
 
 
 def _tangent_epsilon(rho: Fraction, delta: Fraction, gap: Fraction, y: Fraction) -> arb:
-    """Tangents at the ratios r = e**-y (of what is missed) and s (of what is caught), which delta fixes."""
+    """Tangents at the ratios r = e**-y (of what is missed) and s (of what is caught), which delta fixes.
+
+    Claim: for all gap > 0 and real y, rho-zCDP implies (this, delta)-DP. While rho > 0, rest and rise are
+    positive: a ball of theirs that is not, or one that is not finite, becomes an infinite epsilon.
+    """
     order, step = ball(1 + gap), ball(gap)
     low, low_next = (-ball(gap * y)).exp(), (-ball((1 + gap) * y)).exp()  # r**(alpha - 1) and r**alpha
     rest = ball(gap * (1 + gap) * rho).exp() - order * low + step * low_next
@@ -136,7 +142,9 @@ def _tangent_estimate(rho: float, log_delta: float, gap: float, y: float) -> flo
     log_high = math.log(low + rise) / gap
     if log_high > 600:
         return math.inf
-    return math.log(gap / order) + math.log1p(((low + rise) * math.expm1(log_high) + low * short) / rise)
+    excess = ((low + rise) * math.expm1(log_high) + low * short) / rise
+    # It is above -1, but for what cancels where delta is near 1.
+    return math.log(gap / order) + math.log1p(excess) if excess > -1 else math.inf
 
 
 def _golden(value: Callable[[float], float], low: float, high: float) -> tuple[float, float]:

@@ -20,6 +20,7 @@ from discreet.errors import InvalidInput, Unsupported
 from discreet.numbers import Exactable, decimal_text, digits_text, exact, fraction_text, probability, whole
 from discreet.privacy.guarantees import GDP, ZCDP, ApproxDP, Caution, Guarantee, PureDP
 from discreet.privacy.loss import PrivacyLoss
+from discreet.privacy.pairs import grouped_delta
 from discreet.privacy.posterior import Posterior, epsilon_for_shift, posterior_after, shift_bound
 from discreet.privacy.reals import ball, enclose
 
@@ -32,7 +33,7 @@ _WIDTH = 104
 _PRIORS = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
 # Where a delta is needed and nobody gave one: a chance in a million, or less where n asks for less.
 _USUAL_DELTA = Fraction(1, 10**6)
-# An alarm that is wrong this often is what an attacker is asked to work with.
+# The share of those who did not take part that an attacker may name all the same.
 _FALSE_ALARM = Fraction(1, 20)
 # Beliefs are described but for this many times delta: at delta itself a promise allows a loss of any size.
 _FAILURES = 10
@@ -68,15 +69,17 @@ class Explanation:
 
     @property
     def failure(self) -> Fraction:
-        """The chance, over the noise, with which the beliefs named may be exceeded: ten times delta.
+        """The chance with which a belief may leave its interval towards the truth: ten times delta.
 
-        At delta itself nothing could be said: a promise with delta allows any loss that often.
+        Claim: away from the truth it leaves it no more often. The chance is over the noise, for someone who
+        knows all the others, and else over the noise and their guesses about the others. At delta itself
+        nothing could be said: a promise with delta allows any loss at least that often.
         """
         return min(Fraction(1, 2), _FAILURES * self.promise.delta)
 
     @cached_property
     def moved(self) -> float:
-        """The loss that is exceeded with a chance of at most `failure`; infinite where there is none."""
+        """A loss that is exceeded with a chance of at most `failure`; infinite where none is known."""
         return self.loss.within(self.failure)
 
     @property
@@ -91,7 +94,7 @@ class Explanation:
 
     @cached_property
     def caught(self) -> Fraction:
-        """The most of those who took part that an attacker can name if one alarm in twenty may be false."""
+        """The most of those who took part that an attacker can name who names one in twenty of the others."""
         return 1 - exact(self.loss.tradeoff(_FALSE_ALARM), "missed")
 
     @property
@@ -113,7 +116,7 @@ class Explanation:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures and paragraphs as plain values, for programs; a float is rounded up."""
+        """Return the figures and paragraphs as plain values, for programs; floats err on the safe side."""
         return {
             "guarantee": repr(self.guarantee),
             "epsilon": _float_above(self.promise.epsilon),
@@ -151,18 +154,21 @@ class Explanation:
 
     def _beliefs(self) -> str:
         rows = [
-            f"  {_up(100 * prior):>7}% sure before: between {_percent(b.low, up=False)} "
+            f"  {fraction_text(100 * prior):>7}% sure before: between {_percent(b.low, up=False)} "
             f"and {_percent(b.high)} after"
             for prior, b in self.posteriors
         ]
         but = (
-            f"But for a chance of {_up(self.failure)} over the noise, this holds whatever comes out."
+            f"But for a chance of {_up(self.failure)}, over the noise and their guesses, that they come "
+            f"nearer to the truth, and no greater one that they are misled further, this holds whatever "
+            f"comes out."
             if self.failure
             else "This holds whatever comes out."
         )
         opening = _fill(
-            "However much they know already, about you and about everybody else, seeing the result can move "
-            "what they believe about you only this far:"
+            "Take someone who knows everybody else's data, or whose guesses about the others do not depend "
+            "on you. Seeing the result can move how sure they are that your data are in the table only this "
+            "far:"
         )
         closing = _fill(
             f"No prior at all moves by more than {_up(100 * exact(self.shift, 'shift'))} percentage points. "
@@ -176,16 +182,17 @@ class Explanation:
         return _fill(
             f"Toss a coin for whether you are in the table and let the cleverest attacker, who knows all the "
             f"other rows, guess from the result: they are right at most {_percent(self.best_guess)} of the "
-            f"time. If one of their alarms in twenty may be false, they name at most "
-            f"{_percent(self.caught)} of those who did take part."
+            f"time. If they may wrongly name one in twenty of those who did not take part, they name at most "
+            f"{_percent(self.caught)} of those who did."
         )
 
     def _simulation(self) -> str:
         epsilon, delta = self.promise.figures()
         factor, twice = _factor(epsilon), _factor(2 * epsilon)
         near = f"within a factor of {factor}, and {_up(delta)}," if delta else f"within a factor of {factor}"
-        far = f", and {_up(delta * (1 + _power_above(epsilon)))}" if delta else ""
-        if delta and delta * (1 + _power_above(epsilon)) >= 1:
+        added = grouped_delta(epsilon, delta, 2)
+        far = f", and {_up(added)}" if 0 < added < 1 else ""
+        if added >= 1:
             reverse = "With this delta the other way round says nothing."
         else:
             reverse = (
@@ -195,8 +202,8 @@ class Explanation:
             )
         return _fill(
             f"Run the same mechanism on the table without you: the chances of its results are {near} of "
-            f"those with you. So whatever is learned about you could nearly as well have been learned "
-            f"without you. {reverse}"
+            f"those with you. To within that, whatever is learned about you could have been learned without "
+            f"you. {reverse}"
         )
 
     def _groups(self) -> str:
@@ -208,7 +215,12 @@ class Explanation:
             its_delta = f" and a delta of {_up(delta)}" if delta else ""
             said = f"Four of you together have an epsilon of {_up(epsilon)}{its_delta}."
         except Unsupported:
-            said = "To four of you together nothing is promised: their delta would reach 1."
+            why = (
+                "delta would reach 1"
+                if isinstance(self.guarantee, ApproxDP)
+                else "epsilon is too large to say"
+            )
+            said = f"To four of you together nothing is known to be promised: their {why}."
         return _fill(
             f"The promise is to each unit alone, and weakens with the number that belong together. {said} "
             f"That is how large groups can be learned about while no single person is."
@@ -217,15 +229,23 @@ class Explanation:
     def _utility(self, n: int) -> str:
         floor = Fraction(1, 10 * n)
         epsilon, delta = self.promise.figures()
-        if epsilon < floor:
-            verdict = "This epsilon is below that: the results say almost nothing about the data."
-        else:
+        added = min(1.0, enclose(lambda: ball(n * delta) * (ball(1) / 10).exp()).upper) if delta else 0.0
+        besides = f", and {_up(added)}" if delta else ""
+        left = (
+            "only what delta lets through could be learned"
+            if self.cautions
+            else "next to nothing could be learned about anything"
+        )
+        if epsilon >= floor:
             verdict = f"This epsilon is {_up(epsilon / floor)} times that."
-        besides = " (and by what delta adds)" if delta else ""
+        elif self.cautions:
+            verdict = "This epsilon is below that, but this delta may let a lot through."
+        else:
+            verdict = "This epsilon is below that: the results say almost nothing about the data."
         return _fill(
-            f"Below epsilon = 1/(10n) = {digits_text(floor, up=False)}, exchanging the data of all {n:,} "
+            f"Below epsilon = 1/(10n) = {digits_text(floor, up=False)}, leaving out the data of all {n:,} "
             f"would change no chance by more than a factor of {_factor(Fraction(1, 10))}{besides}, so that "
-            f"nothing could be learned about anything. {verdict}"
+            f"{left}. {verdict}"
         )
 
 
@@ -277,12 +297,6 @@ def _as_approx(guarantee: Guarantee, delta: Exactable | None) -> ApproxDP:
 
 def _float_above(number: Fraction) -> float:
     return enclose(lambda: number).upper
-
-
-def _power_above(epsilon: Fraction) -> Fraction:
-    """Return e**epsilon rounded up, or something astronomical."""
-    power = enclose(lambda: ball(epsilon).exp()).upper
-    return exact(power, "power") if power < math.inf else Fraction(10**400)
 
 
 def _factor(epsilon: Fraction) -> str:

@@ -25,7 +25,7 @@ from discreet.numbers import Exactable, digits_text, exact, fraction_text, nonne
 from discreet.privacy.conversions import delta_from_rho, epsilon_from_rho
 from discreet.privacy.loss import PrivacyLoss
 from discreet.privacy.pairs import grouped_delta
-from discreet.privacy.reals import ball, enclose
+from discreet.privacy.reals import Inexact, ball, certainly, enclose
 
 __all__ = ["GDP", "ZCDP", "ApproxDP", "Caution", "Guarantee", "PureDP"]
 
@@ -48,10 +48,11 @@ class Guarantee(ABC):
     """A promise about every pair of neighbours."""
 
     def to(self, target: type[G], *, delta: Exactable | None = None, epsilon: Exactable | None = None) -> G:
-        """Return the best promise of another kind that is known to follow from this one.
+        """Return a promise of another kind that follows from this one.
 
-        For `ApproxDP`, give `delta` (and get the least epsilon) or `epsilon` (and get the least delta).
-        Raises `Unsupported` where no finite promise of that kind follows.
+        For `ApproxDP`, give `delta` (and get the least epsilon) or `epsilon` (and get the least delta). But
+        for rounding no better promise follows, except from `ZCDP`, where one Renyi order is used at a time.
+        Raises `Unsupported` where it knows of none. Proofs: docs/proofs/guarantees.md.
         """
         if target not in (PureDP, ApproxDP, ZCDP, GDP):
             raise InvalidInput(f"a guarantee becomes PureDP, ApproxDP, ZCDP or GDP, not {target!r}")
@@ -78,14 +79,18 @@ class Guarantee(ABC):
             chance = _delta(delta)
             least = self._epsilon(chance)
             if least == math.inf:
-                raise Unsupported(f"no epsilon follows from {self!r} at delta={delta}; try a larger delta")
+                raise Unsupported(
+                    f"no epsilon that a float can hold follows from {self!r} at delta={delta}; "
+                    "try a larger delta"
+                )
             return ApproxDP(least, chance)
         assert epsilon is not None
         bound = nonnegative(epsilon, "epsilon")
         follows = self._delta(bound)
         if follows >= 1:
             raise Unsupported(
-                f"no delta below 1 follows from {self!r} at epsilon={epsilon}; try a larger epsilon"
+                f"no delta that rounds to less than 1 follows from {self!r} at epsilon={epsilon}; "
+                "try a larger epsilon"
             )
         return ApproxDP(bound, follows)
 
@@ -111,7 +116,7 @@ class Guarantee(ABC):
             if isinstance(other, ApproxDP):
                 return self._keeps(other)
             return self.to(type(other)).figures() <= other.figures()
-        except Unsupported:
+        except (Unsupported, InvalidInput):  # no theorem, or figures too long to compare
             return False
 
     def figures(self) -> tuple[Fraction, ...]:
@@ -183,6 +188,20 @@ class PureDP(_WithWorstPair):
         """Return the worst loss that the promise allows."""
         return PrivacyLoss.pure(self.epsilon)
 
+    def implies(self, other: Guarantee) -> bool:
+        """Tell whether this promise is known to entail another; where it cannot be decided, no.
+
+        Claim: decided on the exact figures that are needed, not on rounded ones.
+        """
+        least = _least_rho if isinstance(other, ZCDP) else _least_mu if isinstance(other, GDP) else None
+        if least is None or self.epsilon == 0:
+            return super().implies(other)
+        (figure,) = other.figures()
+        try:
+            return not certainly(lambda: (least(self.epsilon), ball(figure)))
+        except Inexact:
+            return False
+
     def group(self, k: int) -> PureDP:
         """Claim: k steps of epsilon each are k epsilon."""
         return PureDP(whole(k, "k", least=1) * self.epsilon)
@@ -208,12 +227,19 @@ class ApproxDP(_WithWorstPair):
         unchanged = delta is not None and _delta(delta) == self.delta
         return self if unchanged else super()._to_approx(delta, epsilon)
 
+    def implies(self, other: Guarantee) -> bool:
+        """Tell whether this promise is known to entail another; where it cannot be decided, no."""
+        pure = not self.delta and not isinstance(other, ApproxDP)
+        return PureDP(self.epsilon).implies(other) if pure else super().implies(other)
+
     def group(self, k: int) -> ApproxDP:
         """Claim: (k epsilon, delta (1 + e**epsilon + ... + e**((k - 1) epsilon))), delta rounded up."""
         k = whole(k, "k", least=1)
         delta = grouped_delta(self.epsilon, self.delta, k)
         if delta >= 1:
-            raise Unsupported(f"{self!r} promises nothing to {k} units together: their delta would reach 1")
+            raise Unsupported(
+                f"{self!r} is not known to promise {k} units together anything: their delta would reach 1"
+            )
         return ApproxDP(k * self.epsilon, delta)
 
     def cautions(self, n: int) -> tuple[Caution, ...]:
@@ -283,23 +309,38 @@ class GDP(_WithWorstPair):
         return GDP(whole(k, "k", least=1) * self.mu)
 
 
+def _least_rho(epsilon: Fraction) -> arb:
+    """Claim: the rho that PureDP implies is epsilon tanh(epsilon / 2), no less; docs/proofs/guarantees.md."""
+    return ball(epsilon) * (ball(epsilon) / 2).tanh()
+
+
+def _least_mu(epsilon: Fraction) -> arb:
+    """Claim: the mu that PureDP implies is -2 Phi**-1(1 / (1 + e**epsilon)), no less; where epsilon > 0."""
+    # Phi**-1(p) = -sqrt(2) erfcinv(2p).
+    return 2 * arb(2).sqrt() * (2 / (1 + ball(epsilon).exp())).erfcinv()
+
+
 def _pure_to_zcdp(promise: PureDP) -> ZCDP:
-    """Claim: rho = epsilon tanh(epsilon / 2), and no less; docs/proofs/privacy-loss.md."""
-    return ZCDP(promise.loss().rho)
+    return ZCDP(_finite(enclose(lambda: _least_rho(promise.epsilon)).upper))
 
 
 def _pure_to_gdp(promise: PureDP) -> GDP:
-    """Claim: mu = -2 Phi**-1(1 / (1 + e**epsilon)), and no less; docs/proofs/guarantees.md."""
     if promise.epsilon == 0:
         return GDP(0)
-    # Phi**-1(p) = -sqrt(2) erfcinv(2p), and 2 / (1 + e**epsilon) = 1 - tanh(epsilon / 2).
-    return GDP(enclose(lambda: 2 * arb(2).sqrt() * (2 / (1 + ball(promise.epsilon).exp())).erfcinv()).upper)
+    return GDP(_finite(enclose(lambda: _least_mu(promise.epsilon)).upper))
+
+
+def _finite(figure: float) -> float:
+    if figure == math.inf:
+        raise Unsupported("the figure that follows from so large an epsilon is beyond any float")
+    return figure
 
 
 def _approx_to_pure(promise: ApproxDP) -> PureDP:
     if promise.delta:
         raise Unsupported(
-            f"{promise!r} promises nothing about outcomes of probability delta; no PureDP follows"
+            f"{promise!r} promises nothing about outcomes of probability delta; "
+            "no PureDP, ZCDP or GDP promise follows"
         )
     return PureDP(promise.epsilon)
 
@@ -310,6 +351,15 @@ def _zero_to_pure(promise: ZCDP | GDP) -> PureDP:
     return PureDP(0)
 
 
+def _zcdp_to_gdp(promise: ZCDP) -> GDP:
+    if promise.rho:
+        raise Unsupported(
+            f"discreet knows of no good GDP promise that follows from {promise!r}; "
+            "ask for .to(ApproxDP, delta=...) instead"
+        )
+    return GDP(0)
+
+
 _CONVERSIONS: dict[tuple[type[Guarantee], type[Guarantee]], Callable[[Any], Any]] = {
     (PureDP, ZCDP): _pure_to_zcdp,
     (PureDP, GDP): _pure_to_gdp,
@@ -317,7 +367,7 @@ _CONVERSIONS: dict[tuple[type[Guarantee], type[Guarantee]], Callable[[Any], Any]
     (ApproxDP, ZCDP): lambda promise: _pure_to_zcdp(_approx_to_pure(promise)),
     (ApproxDP, GDP): lambda promise: _pure_to_gdp(_approx_to_pure(promise)),
     (ZCDP, PureDP): _zero_to_pure,
-    (ZCDP, GDP): lambda promise: _pure_to_gdp(_zero_to_pure(promise)),
+    (ZCDP, GDP): _zcdp_to_gdp,
     (GDP, PureDP): _zero_to_pure,
     (GDP, ZCDP): lambda promise: ZCDP(promise.mu**2 / 2),
 }

@@ -1,8 +1,9 @@
 """What an attacker may come to believe.
 
 Someone holds a prior that a certain person is in the data and sees an output o. Their odds are multiplied by
-P(o)/Q(o), so a bound on the privacy loss bounds the posterior, whatever the prior and whatever else they
-know. Proofs: docs/proofs/posterior.md.
+P(o)/Q(o), so a bound on the privacy loss bounds the posterior, whatever the prior: for those who know all the
+others' data, and those whose beliefs about the others do not depend on this person. Proofs:
+docs/proofs/posterior.md.
 """
 
 from __future__ import annotations
@@ -72,8 +73,10 @@ def loss_within(
         return math.inf
 
     def exceeded(start: float) -> float:
+        if start == math.inf:
+            return math.inf
         fraction = exact(delta_bounds(start).upper, "delta") / allowed
-        if fraction >= 1 or start == math.inf:
+        if fraction >= 1:
             return math.inf
         return enclose(lambda: ball(exact(start, "epsilon")) - (-ball(fraction)).log1p()).upper
 
