@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from discreet.privacy import conversions
 from discreet.privacy.conversions import delta_from_rho, epsilon_from_rho
 from discreet.privacy.loss import PrivacyLoss
-from discreet.privacy.reals import Bounds, ball
+from discreet.privacy.reals import Bounds, ball, enclose
 from tests.privacy.truths import Gaussian, Truth, mp, mpf, promise, real
 
 F = Fraction
