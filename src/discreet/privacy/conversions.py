@@ -1,12 +1,12 @@
 """What zero-concentrated privacy implies in epsilon and delta, by the best bound from one Renyi order.
 
-For an order alpha <= 1/delta, and the best one is, the best tangents give the exact answer to what that
-order implies (Asoodeh, Liao, Calmon, Kosut and Sankar 2021 have it as a program in two variables; the form
-here, by two tangents, is in docs/proofs/guarantees.md). Any order is valid and so are any tangents, so the
-search for good ones may be careless: a conversion is certified at the numbers that the search ends with.
-With the lower tangent left out (y infinite) it is proposition 12 of Canonne, Kamath and Steinke 2020; the
-gain over that is small for a small delta, and percents for a large one. All orders together, in both
-directions, imply a little more where delta is large.
+For an order alpha <= 1/delta, the best tangents give the exact answer to what that order implies of P against
+Q (Asoodeh, Liao, Calmon, Kosut and Sankar 2021 have it as a program in two variables; the form here, by two
+tangents, is in docs/proofs/guarantees.md); no order above 1/delta is as good as 1/delta. Any order is valid
+and so are any tangents, so the search for good ones may be careless: a conversion is certified at the numbers
+that the search ends with. With the lower tangent left out (y infinite) it is proposition 12 of Canonne,
+Kamath and Steinke 2020; the gain over that is small for a small delta, and percents for a large one. All
+orders together, in both directions, imply a little more where delta is large.
 """
 
 from __future__ import annotations
