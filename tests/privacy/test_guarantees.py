@@ -112,7 +112,7 @@ def test_promises_that_imply_each_other_are_worth_the_same(a: Guarantee, b: Guar
 @settings(max_examples=400, deadline=None)
 @given(PROMISES, PROMISES, PROMISES)
 def test_implication_is_transitive(a: Guarantee, b: Guarantee, c: Guarantee) -> None:
-    """But for rounding: from ZCDP to ApproxDP two rhos closer than a search can tell may break it, by a no."""
+    """But for rounding: from ZCDP to ApproxDP, rhos closer than a search can tell may break it, by a no."""
     if a <= b and b <= c:
         assert a <= c
 
