@@ -93,11 +93,25 @@ def test_close_distributions_and_far_ones_end() -> None:
     near = PrivacyLoss.finite([F(1, 2) + tiny, F(1, 2) - tiny], [F(1, 2), F(1, 2)])
     assert near.rho_bounds.lower == pytest.approx(2e-200)
     assert near.rho_bounds.upper == pytest.approx(2e-200, rel=3e-6)
+    seldom = PrivacyLoss.finite([2 * tiny**3, 1 - 2 * tiny**3], [tiny**3, 1 - tiny**3])
+    assert seldom.rho_bounds.lower <= float(tiny**3 * F(2, 5)) <= seldom.rho_bounds.upper <= math.log(2)
     nearer = PrivacyLoss.finite([F(1, 2) + tiny**2, F(1, 2) - tiny**2], [F(1, 2), F(1, 2)])
     assert nearer.rho_bounds.lower == 0.0
     assert nearer.rho_bounds.upper <= 1e-190
     far = PrivacyLoss.finite([1 - tiny, tiny], [tiny, 1 - tiny])
     assert far.rho_bounds.upper == pytest.approx(float(100 * mp.log(10)), rel=2e-6)
+
+
+@pytest.mark.parametrize("power", [20, 60, 140, 150, 154, 300, 310, 320])
+def test_rho_of_a_rare_outcome_is_between_its_bounds(power: int) -> None:
+    """Probability 2 t against t: doubles go under before the search for the best order ends."""
+    t = F(1, 10**power)
+    loss = PrivacyLoss.finite([2 * t, 1 - 2 * t], [t, 1 - t])
+    low, high = loss.rho_bounds
+    found = best_found(loss)
+    assert low <= found * (1 + 1e-4)  # a grid may miss the best order a little
+    assert found * (1 - 1e-9) <= high <= math.log(2) + 1e-15
+    assert high <= low * (1 + 1.01e-6) or power > 145
 
 
 def test_a_search_that_skips_intervals_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

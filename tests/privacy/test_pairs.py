@@ -352,3 +352,11 @@ def test_rounding_to_nearest_instead_of_outward_is_caught(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(curve, "enclose", nearest)
     assert disagreements(PrivacyLoss.gaussian(sigma=2), [Gaussian(F(2))], epsilons=[F(1, 3)])
+
+
+def test_a_promise_that_always_fails_has_no_finite_loss() -> None:
+    """With a delta of 1 all losses are infinite, and at that delta no epsilon is needed."""
+    loss, same = PrivacyLoss.approx(2, 1), PrivacyLoss.finite([1, 0], [0, 1])
+    assert loss.epsilon_bounds(1) == same.epsilon_bounds(1) == (0.0, 0.0)
+    assert loss.max_divergence == same.max_divergence == math.inf
+    assert loss.epsilon_bounds(F(1, 2)) == same.epsilon_bounds(F(1, 2)) == (math.inf, math.inf)

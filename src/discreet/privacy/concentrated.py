@@ -25,6 +25,8 @@ Outcomes = Sequence[tuple[Fraction, Fraction]]
 _MOST_INTERVALS = 5000
 # What a handful of operations on doubles can lose, many times over.
 _ROUNDING = 1e-12
+# Below this divergence at order 1 the search would meet doubles that have lost their last places.
+_LEAST_SEARCHED = 1e-145
 
 
 @dataclass(frozen=True)
@@ -82,20 +84,22 @@ class _Order:
 def search_rho(outcomes: Outcomes, relative: float = 1e-6) -> Bounds:
     """Bound rho for outcomes sorted by ratio, greatest first; all ratios are finite.
 
-    Claim: the bounds enclose it, and are within `relative` of each other unless the distributions are so
-    close that doubles cannot hold their divergence, or the search gives up after 5,000 intervals.
+    Claim: the bounds enclose it, and are within `relative` of each other unless the search gives up after
+    5,000 intervals, or the divergence is below 1e-145, where doubles hold too little to search with.
     """
     possible = [(p, q) for p, q in outcomes if p]
-    greatest = max(0.0, enclose(lambda: ball(possible[0][0] / possible[0][1]).log()).upper)
-    spread = enclose(
-        lambda: (ball(possible[0][0] / possible[0][1] / (possible[-1][0] / possible[-1][1]))).log()
-    ).upper
-    start = _Order.at(possible, 1.0)
     if len(possible) == 1:
         # A lone possible outcome has the same divergence at every order.
         return enclose(Tilt(possible, Fraction(1)).kl)
-    if start.lower <= 0.0:
-        return Bounds(0.0, greatest)
+
+    def width() -> arb:
+        return ball(possible[0][0] / possible[0][1] / (possible[-1][0] / possible[-1][1])).log()
+
+    greatest = max(0.0, enclose(lambda: ball(possible[0][0] / possible[0][1]).log()).upper)
+    spread = enclose(width).upper
+    start = _Order.at(possible, 1.0)
+    if start.lower < _LEAST_SEARCHED:
+        return Bounds(start.lower, min(greatest, max(start.upper, enclose(lambda: width() ** 2 / 8).upper)))
     # From here on h is at most greatest / alpha, no more than h(1).
     end = _Order.at(possible, max(2.0, math.ceil(greatest / start.lower) + 1.0))
     lower = max(start.lower, end.lower)
@@ -119,7 +123,7 @@ def search_rho(outcomes: Outcomes, relative: float = 1e-6) -> Bounds:
 
 
 def _between(a: float, b: float) -> float:
-    return 1 + math.sqrt((a - 1) * (b - 1)) if a > 1 else 1 + (b - 1) / 16
+    return 1 + math.sqrt(a - 1) * math.sqrt(b - 1) if a > 1 else 1 + (b - 1) / 16
 
 
 def _most_between(a: _Order, b: _Order, spread: float) -> float:

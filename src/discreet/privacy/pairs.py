@@ -53,7 +53,7 @@ class Pair(ABC):
 
     @abstractmethod
     def group(self, k: int) -> Pair:
-        """Return a pair for databases that differ in k units: exact, or the best known for a promise."""
+        """Return a pair for databases that differ in k units: exact, or that of a promise that holds."""
 
     def greatest(self) -> Real | None:
         """Return the greatest finite loss, or zero if that is negative; None if losses have no end."""
@@ -78,7 +78,7 @@ class Pair(ABC):
 
 @dataclass(frozen=True)
 class PromisePair(Pair):
-    """The worst pair that an (epsilon, delta) promise allows (Kairouz, Oh, Viswanath 2015, theorem 3.4).
+    """The worst pair that an (epsilon, delta) promise allows (Kairouz, Oh, Viswanath 2015).
 
     Claim: every pair that keeps the promise in both directions is a post-processing of this one.
     """
@@ -110,8 +110,8 @@ class PromisePair(Pair):
         return PromisePair(k * self.epsilon, grouped_delta(self.epsilon, self.delta, k))
 
     def greatest(self) -> Real | None:
-        """Epsilon itself."""
-        return self.epsilon
+        """Epsilon itself; with a delta of 1 every loss is infinite."""
+        return self.epsilon if self.delta < 1 else _NONE
 
     def escaped(self) -> Fraction:
         """Delta itself."""
