@@ -1,6 +1,8 @@
 """Claims about numbers as they come in and go out: exact, or refused by name."""
 
 import math
+import numbers
+import time
 from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -82,6 +84,30 @@ def test_rationals_keep_their_value(number: Fraction) -> None:
 @given(st.decimals(allow_nan=False, allow_infinity=False))
 def test_decimals_keep_their_value(number: Decimal) -> None:
     assert exact(number, "x") == F(number)
+
+
+class Ratio(numbers.Rational):
+    """A rational made of NumPy's integers, as other libraries' are made of integers of their own."""
+
+    numerator = property(lambda self: np.int64(3))
+    denominator = property(lambda self: np.int64(2))
+
+
+Ratio.__abstractmethods__ = frozenset()
+
+
+def test_a_rational_of_another_library_becomes_one_of_plain_integers() -> None:
+    foreign: Any = Ratio
+    number = exact(foreign(), "x")
+    assert number == F(3, 2)
+    assert type(number.numerator) is type(number.denominator) is int
+
+
+def test_a_decimal_of_a_million_digits_is_refused_before_it_is_converted() -> None:
+    started = time.monotonic()
+    with pytest.raises(InvalidInput, match="more digits than anyone needs"):
+        exact(Decimal("1." + "3" * 1_000_000), "x")
+    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize("kind", INTEGERS)

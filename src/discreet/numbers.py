@@ -60,12 +60,14 @@ def exact(value: Exactable, name: str) -> Fraction:
             f"{name} must be a number (int, float, Fraction or Decimal), not {kind}: {value!r}"
         )
     if isinstance(value, (numbers.Rational, np.integer)):
-        number = Fraction(int(value)) if isinstance(value, np.integer) else Fraction(value)
-        return _within_reach(number, name)
+        # Some libraries' rationals are made of integers of their own, and Fraction would keep those.
+        return _within_reach(Fraction(int(value.numerator), int(value.denominator)), name)
     if not _is_finite(value):
         raise InvalidInput(f"{name} must be finite, not {value}")
     if isinstance(value, Decimal):
-        if value and not -_MOST_DIGITS < value.adjusted() < _MOST_DIGITS:
+        # Seen before it is converted: that would take minutes for a million digits.
+        digits = len(value.as_tuple().digits)
+        if value and (digits > _MOST_DIGITS or not -_MOST_DIGITS < value.adjusted() < _MOST_DIGITS):
             raise _too_long(name)
         return _within_reach(Fraction(value), name)
     return _within_reach(Fraction(_shortest(value)), name)

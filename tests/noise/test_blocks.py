@@ -10,7 +10,7 @@ from discreet.noise.blocks import _UNSETTLED, BlockSampler, block_sampler
 from discreet.noise.energy import Energy
 from discreet.noise.shares import Shares
 from tests.noise.exact import Law, findings
-from tests.noise.sources import Chosen
+from tests.noise.sources import Chosen, Silent
 from tests.statistics import assert_passes
 
 LANES = {1: 16, 10**3: 32, 2**22 - 1: 32, 2**22: 64, 2**53: 64}
@@ -46,6 +46,34 @@ def test_a_closer_look_draws_fresh_bits() -> None:
         assert draws.tolist() == [shares.settle(word, place, noise.SYSTEM)] * 2
 
 
+@pytest.mark.parametrize("rest", [0, 1, 2, 0x5555_5555_5555, 0xAAAA_AAAA_AAAA, 2**47, 2**48 - 1])
+@pytest.mark.parametrize("scale", [10, 10**6, 2**40])
+def test_every_one_of_the_48_bits_reaches_the_word(
+    scale: int, rest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One draw or many: no bit of the rest is dropped, repeated or taken from the cell or the place."""
+    sampler = BlockSampler(Shares(Energy.laplace(Fraction(scale)), two_sided=True))
+    bits, lane = sampler.place_bits, sampler._lane.itemsize
+    cell = next(c for c in range(1 << 16) if sampler.table[c] == _UNSETTLED)
+    place = (1 << bits) // 3
+    seen: list[tuple[int, int]] = []
+
+    def settle(word: int, place: int, source: noise.Source) -> int:
+        seen.append((word, place))
+        return 7
+
+    monkeypatch.setattr(sampler.shares, "settle", settle)
+    monkeypatch.setattr(
+        sampler, "_closer_look", lambda words, places: (places.copy(), np.zeros(words.size, np.int8))
+    )
+    asked = -(-(16 + bits) // 8)
+    first = ((cell << bits | place) << -(16 + bits) % 8).to_bytes(asked, "little")
+    assert sampler.draw(Silent(first + rest.to_bytes(6, "little"))) == 7
+    lanes = (cell << 8 * lane - 16 | place).to_bytes(lane, "little").ljust(8, b"\0")
+    assert sampler.fill(1, Silent(lanes + (rest << 16).to_bytes(8, "little"))).tolist() == [7]
+    assert seen == [(cell << 48 | rest, place)] * 2
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4095, 4097, (1 << 15) + 1, (1 << 20) + 3])
 def test_fill_gives_as_many_as_asked(count: int) -> None:
     for scale in (1, 1000, 2**40):
@@ -54,7 +82,9 @@ def test_fill_gives_as_many_as_asked(count: int) -> None:
         assert np.abs(draws).max(initial=0) < 60 * scale
 
 
-def test_integers_beyond_64_bits_take_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("batch", [1 << 20, 100])
+def test_integers_beyond_64_bits_take_their_places(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.noise.blocks._BATCH", batch)
     sampler = BlockSampler(Shares(Energy.laplace(Fraction(10**6)), two_sided=True, reach=1))
     settle = sampler.shares.settle
     huge: list[int] = []

@@ -81,6 +81,24 @@ def test_uniform_throws_away_what_would_tilt_it() -> None:
     assert draws.tolist() == [5, 9, 7]
 
 
+@pytest.mark.parametrize("n", [3, 10, 2**32 + 1, 3 << 62, 2**63 + 1, 2**64 - 1])
+def test_the_largest_multiple_of_n_is_where_words_are_thrown_away(n: int) -> None:
+    top = 2**64 // n * n
+    for kept in (0, n - 1, top - 1):
+        assert noise.uniform(n, source=Silent.of_words(kept)) == kept % n
+    for thrown in (top, 2**64 - 1):
+        source = Silent.of_words(thrown, n - 1)
+        assert noise.uniform(n, source=source) == n - 1
+        assert source.used == 16
+
+
+def test_a_big_integer_that_is_not_below_n_is_thrown_away() -> None:
+    n = 2**70 + 3
+    for thrown in (n, n + 1, 2**71 - 1):
+        tries = b"".join((value << 1).to_bytes(9, "little") for value in (thrown, n - 1))
+        assert noise.uniform(n, source=Silent(tries)) == n - 1
+
+
 COINS: dict[str, tuple[Callable[..., Any], Any]] = {
     "bernoulli(0)": (lambda **how: noise.bernoulli(0, **how), 0),
     "bernoulli(1)": (lambda **how: noise.bernoulli(1, **how), 1),
@@ -111,6 +129,22 @@ def test_coins(toss: Callable[..., Any], chance: Any) -> None:
     one_by_one = [toss() for _ in range(1 << 14)]
     assert all(type(toss) is bool for toss in one_by_one)
     assert_passes(binomial("heads", sum(one_by_one), len(one_by_one), float(chance)))
+
+
+@pytest.mark.parametrize("word", [0, 1, 2**63, 2**64 - 1])
+def test_a_certain_coin_is_certain_for_every_word(word: int) -> None:
+    for coin, answer in (("bernoulli(1)", True), ("bernoulli_exp(0)", True), ("bernoulli(0)", False)):
+        toss = COINS[coin][0]
+        assert toss(source=Silent.of_words(word)) is answer
+        assert toss(size=2, source=Silent.of_words(word, word)).tolist() == [answer] * 2
+
+
+def test_a_nearly_certain_coin_fails_on_half_of_the_last_word() -> None:
+    p = 1 - Fraction(1, 2**65)
+    for more, answer in ((0, True), (2**63 - 1, True), (2**63, False), (2**64 - 1, False)):
+        assert noise.bernoulli(p, source=Silent.of_words(2**64 - 1, more)) is answer
+        assert noise.bernoulli(p, 1, source=Silent.of_words(2**64 - 1, more)).tolist() == [answer]
+    assert noise.bernoulli(p, source=Silent.of_words(2**64 - 2)) is True
 
 
 def test_a_coin_off_by_a_third_of_a_percent_is_caught() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.noise.energy import Energy
-from discreet.noise.exponent import ceil_shift, exp_bounds
+from discreet.noise.exponent import Enclosure, _small_exp, ceil_shift, exp_bounds
 from tests.noise.exact import MP, Law, real
 
 # Enough digits for every enclosure here: 2**bits exp(-x) to far below one.
@@ -48,6 +48,22 @@ def test_exp_bounds_at_corners(x: Fraction, bits: int) -> None:
     with MP.workprec(WORK):
         assert low <= scaled(MP.exp(-real(x)), bits) <= high
     assert high - low <= 2
+
+
+@given(st.fractions(0, 50, max_denominator=10**12), st.integers(51, 80))
+def test_exp_bounds_holds_without_guard_bits(x: Fraction, bits: int) -> None:
+    """They only narrow it. With none to hide behind, a single rounding inward would show."""
+    halvings = int(x).bit_length() + 8
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("discreet.noise.exponent._GUARD_BITS", -2 * halvings)
+        low, high = exp_bounds(x, bits)
+    assert low <= scaled(MP.exp(-real(x)), bits) <= high
+
+
+@given(st.integers(0, 1 << 24), st.integers(32, 40))
+def test_small_exp(x: int, work: int) -> None:
+    low, high = _small_exp(x, work, 1 << work)
+    assert low <= scaled(MP.exp(-scaled(MP.mpf(x), -work)), work) <= high
 
 
 def test_exp_bounds_of_anything_huge_takes_no_time() -> None:
@@ -99,6 +115,28 @@ def test_beyond(energy: Energy, bits: int) -> None:
             assert low <= scaled(envelope, bits) <= high
         assert high - low <= 2 + 2 ** (2 - bits)
         assert slope > 0
+
+
+@pytest.mark.parametrize("energy", ENERGIES, ids=str)
+@pytest.mark.parametrize("widened", ["weight", "ratio"])
+def test_beyond_holds_however_wide_its_parts(energy: Energy, widened: str) -> None:
+    """An end taken from the wrong side of either enclosure would lie on the wrong side."""
+    start = energy.reach(2) + 1
+    slope, bits = energy.slope(start), 192
+
+    def enclose(x: Fraction, bits: int) -> Enclosure:
+        low, high = exp_bounds(x, bits)
+        if (x == slope) != (widened == "ratio"):
+            return low, high
+        one = 1 << bits
+        return low - low // 2**10, high + min(high, one - high) // 2**10
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("discreet.noise.energy.exp_bounds", enclose)
+        low, high = energy.beyond(start, bits)
+    with MP.workprec(WORK):
+        envelope = MP.exp(-real(energy(start))) / (1 - MP.exp(-real(slope)))
+        assert low <= scaled(envelope, bits) <= high
 
 
 @given(st.fractions(Fraction(1, 10**9), 10**9), st.booleans())

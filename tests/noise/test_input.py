@@ -1,5 +1,7 @@
 """Bad input is refused with a reason, odd but good input works, and nothing hangs."""
 
+import os
+import random
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -79,6 +81,34 @@ def test_a_size_is_whole_numbers(sample: Callable[..., Any], size: Any) -> None:
 
 
 @every_sampler
+def test_a_size_of_more_dimensions_than_arrays_have_is_refused(sample: Callable[..., Any]) -> None:
+    assert sample((1,) * 31).size == 1
+    with pytest.raises(InvalidInput, match="size has 65 dimensions"):
+        sample((1,) * 65)
+
+
+NOT_SOURCES = [None, "SYSTEM", 5, noise.NotPrivate, np.random.default_rng(), random.SystemRandom(), os]
+TAKES_A_SOURCE: dict[str, Callable[..., Any]] = {
+    "uniform": lambda **how: noise.uniform(10, **how),
+    "uniform, big": lambda **how: noise.uniform(10**30, **how),
+    "bernoulli": lambda **how: noise.bernoulli(0.5, **how),
+    "bernoulli_exp": lambda **how: noise.bernoulli_exp(0.5, **how),
+    "geometric": lambda **how: noise.geometric(5, **how),
+    "discrete_laplace": lambda **how: noise.discrete_laplace(5, **how),
+    "discrete_gaussian": lambda **how: noise.discrete_gaussian(5, **how),
+    "exponential_ranking": lambda **how: noise.exponential_ranking([1, 2], **how),
+}
+
+
+@pytest.mark.parametrize("sample", TAKES_A_SOURCE.values(), ids=TAKES_A_SOURCE)
+@pytest.mark.parametrize("source", NOT_SOURCES, ids=lambda source: type(source).__name__)
+def test_what_is_no_source_is_refused(sample: Callable[..., Any], source: Any) -> None:
+    for size in (None, 0, 3):
+        with pytest.raises(InvalidInput, match=r"source must be noise\.SYSTEM"):
+            sample(size=size, source=source)
+
+
+@every_sampler
 @pytest.mark.parametrize("size", [0, 1, (), (2, 3), (0, 5), (3, 0, 2), np.int64(4), (np.int32(2),)], ids=str)
 def test_every_shape_is_given(sample: Callable[..., Any], size: Any) -> None:
     inner = (1,) if sample is SAMPLERS["exponential_ranking"] else ()
@@ -143,7 +173,20 @@ def test_long_chances_take_no_time() -> None:
 
 @pytest.mark.parametrize(
     "offsets",
-    [5, None, "12", {1, 2}, [[1, 2]], np.zeros((2, 2)), np.array(5), [1, float("nan")], ["1"], iter([1])],
+    [
+        5,
+        None,
+        "12",
+        b"12",
+        bytearray(b"12"),
+        {1, 2},
+        [[1, 2]],
+        np.zeros((2, 2)),
+        np.array(5),
+        [1, float("nan")],
+        ["1"],
+        iter([1]),
+    ],
     ids=lambda offsets: type(offsets).__name__,
 )
 def test_offsets_are_a_row_of_numbers(offsets: Any) -> None:

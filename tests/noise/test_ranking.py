@@ -1,5 +1,6 @@
 """exponential_ranking has the law of ranking reals, whose probabilities are integrals done here by mpmath."""
 
+import math
 from collections import Counter
 from fractions import Fraction
 from itertools import permutations
@@ -128,6 +129,23 @@ def test_the_edge_at_which_offsets_are_taken_for_lower_ones() -> None:
         places = _rankings(far, 2, 1 << 11, noise.SYSTEM)
         assert (places[:, 0] == 0).all()
         assert_passes(winner_finding(places[:, 1] - 1, far[1:]))
+
+
+class Fives:
+    """Gives every variate the same first digits."""
+
+    def fill(self, count: int, source: noise.Source) -> Any:
+        return np.full(count, 5)
+
+
+def test_floors_that_differ_by_one_are_not_told_apart_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels 5 + R and 9/2 + R' have the floors 5 and 4, and yet the second is above in 1 of 9 draws."""
+    monkeypatch.setattr("discreet.noise.ranking.block_sampler", lambda energy, two_sided: Fives())
+    winners = _rankings([Fraction(0), Fraction(-1, 2)], 1, 1 << 12, noise.SYSTEM, 0)[:, 0]
+    e = math.exp(-0.5)  # R and R' have the density exp(-r) / (1 - e**2)
+    second = (e * (1 - e * e) / 2 - e * e * (1 - e)) / (1 - e * e) ** 2
+    assert_passes(binomial("second", int(winners.sum()), winners.size, second))
+    assert not _rankings([Fraction(0), Fraction(-3, 2)], 1, 1 << 8, noise.SYSTEM, 0).any()
 
 
 def test_exact_ranking_keeps_what_is_known() -> None:

@@ -141,6 +141,30 @@ def test_a_tail_gets_exactly_what_it_deserves(law: Law) -> None:
         assert abs(error) <= MP.mpf(2) ** -127
 
 
+@every_law
+@pytest.mark.parametrize("reach", [2, 24])
+def test_the_ends_of_a_tail_are_its_own(law: Law, reach: int) -> None:
+    shares = divide(law, reach)
+    for tail in shares.tails:
+        for height in (0, tail.words // 2, tail.words - 2) if tail.words > 2 and law.linear else ():
+            x = shares.settle(tail.first_word + height, 0, SYSTEM)
+            assert x is not None
+            assert (x < 0) == tail.negative
+            assert abs(x) >= tail.start
+
+
+@every_law
+@pytest.mark.parametrize("bits", [0, 1, 8, 64])
+def test_the_weight_of_a_tail_is_enclosed(law: Law, bits: int) -> None:
+    """At few bits a rounding the wrong way shows."""
+    shares = divide(law)
+    for tail in shares.tails:
+        low, high = shares._tail_weight(tail.start, bits)
+        slope = real(Energy(law.linear, law.square).slope(tail.start))
+        envelope = law.weight(tail.start) / (1 - MP.exp(-slope)) / (1 << shares.place_bits)
+        assert low <= MP.ldexp(envelope, bits) <= high
+
+
 def test_spare_words_and_their_neighbours() -> None:
     shares = divide(Law.laplace(10))
     spare = shares.tails[-1].first_word + shares.tails[-1].words

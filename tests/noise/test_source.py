@@ -87,6 +87,23 @@ def test_a_large_request_takes_one_fresh_key_of_its_own(monkeypatch: pytest.Monk
     assert noise.SYSTEM.bytes(100) == taken[0]
 
 
+@pytest.mark.parametrize("words", [1, 3, 512])
+def test_a_small_request_is_what_the_operating_system_gives_and_nothing_is_kept(
+    words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [os.urandom(8 * words) for _ in range(4)]
+    left = list(answers)
+
+    def answer(count: int) -> bytes:
+        assert count == 8 * words
+        return left.pop(0)
+
+    monkeypatch.setattr(os, "urandom", answer)
+    got = [noise.SYSTEM.words(words).tobytes() for _ in range(2)]
+    got += [noise.SYSTEM.bytes(8 * words) for _ in range(2)]
+    assert got == answers
+
+
 def test_its_bits_are_fair() -> None:
     words = noise.SYSTEM.words(1 << 18)
     assert_passes(*bit_findings(words.view(np.int64), 63, 0.0))
@@ -138,6 +155,7 @@ from discreet import noise
 
 def draws():
     return {
+        "first words": noise.uniform(2**64, 3).tolist(),
         "one": [noise.discrete_laplace(2**60) for _ in range(3)],
         "many": noise.discrete_gaussian(2**100, 5000).tolist(),
         "coins": [int("".join(map(str, noise.bernoulli(0.5, 256).astype(int).tolist())), 2)],
@@ -188,7 +206,7 @@ def test_a_forked_child_replays_nothing(way: str, cache: str) -> None:
     )
     seen = json.loads(answer.stdout)
     assert len(seen) >= 8
-    for kind in ("one", "coins", "uniform", "single words"):
+    for kind in ("first words", "one", "coins", "uniform", "single words"):
         every = [x for draws in seen for x in draws[kind]]
         assert len(set(every)) == len(every), kind
     # A deviation of 2**50: by chance, not one place in 10**11 has the same value in two of the nine.
@@ -196,6 +214,54 @@ def test_a_forked_child_replays_nothing(way: str, cache: str) -> None:
     for i in range(len(seen)):
         for j in range(i):
             assert not (arrays[i] == arrays[j]).any()
+
+
+FORKING_AMONG_THREADS = """
+import json, os, sys, threading
+from discreet import noise
+
+stop, seen = threading.Event(), []
+
+def draw():
+    while not stop.is_set():
+        noise.uniform(2**64, 2000)
+        noise.discrete_laplace(1000 + os.getpid() % 7, 2000)
+
+threads = [threading.Thread(target=draw) for _ in range(4)]
+for thread in threads:
+    thread.start()
+pipes = []
+for k in range(12):
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        with os.fdopen(writer, "w") as out:
+            json.dump([noise.uniform(2**64), *noise.discrete_laplace(2**60 + k, 9).tolist()], out)
+        os._exit(0)
+    os.close(writer)
+    pipes.append(reader)
+    seen += [noise.uniform(2**64), *noise.discrete_laplace(2**60 + k, 9).tolist()]
+for reader in pipes:
+    with os.fdopen(reader) as answers:
+        seen += json.load(answers)
+    os.wait()
+stop.set()
+json.dump(seen, sys.stdout)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_child_forked_while_threads_draw_neither_hangs_nor_replays() -> None:
+    import json
+
+    answer = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKING_AMONG_THREADS],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    seen = json.loads(answer.stdout)
+    assert len(set(seen)) == len(seen) == 12 * 2 * 10
 
 
 def test_threads_share_nothing() -> None:
@@ -263,6 +329,32 @@ def test_not_private_repeats() -> None:
     assert draws(seeded("1")) != draws(seeded(1))
 
 
+def test_a_seed_gives_the_same_words_on_every_machine() -> None:
+    words = seeded().words(3)
+    assert words.dtype == np.uint64
+    assert words.tolist() == [int.from_bytes(part, "little") for part in _words_of(seeded().bytes(24))]
+
+
+def test_threads_may_share_a_seeded_source() -> None:
+    """Each word is given to one of them, and none is lost."""
+    source, seen = seeded(), []
+
+    def draw() -> None:
+        for _ in range(100):
+            seen.extend(source.words(1 << 15).tolist()[::256])
+
+    threads = [threading.Thread(target=draw) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(seen)) == len(seen) == 8 * 100 * 128
+
+
+def _words_of(stream: bytes) -> list[bytes]:
+    return [stream[start : start + 8] for start in range(0, len(stream), 8)]
+
+
 def test_not_private_has_the_same_law() -> None:
     coins = noise.bernoulli(0.25, 1 << 20, source=seeded())
     assert_passes(chi_square("coins", [int(coins.sum()), int((~coins).sum())], [0.25, 0.75]))
@@ -288,7 +380,11 @@ def test_what_it_produced_says_so(sample: Callable[..., Any]) -> None:
     assert repr(one) == str(one) == f"NotPrivateInt({int(one)})"
     for computed in (one + 1, 1 + one, one - 1, 1 - one, one * 2, 2 * one, -one, abs(one), one + one):
         assert type(computed) is noise.NotPrivateInt
-    assert isinstance(one + 0.5, float)
+    for computed in (one // 2, 2 // (one * 0 + 1), one % 3, 9 % (one * 0 + 1), one**2, +one, round(one)):
+        assert type(computed) is noise.NotPrivateInt
+    for computed in (one + 0.5, one / 2, (one / 2) // 1, round(one / 2, 1)):
+        assert type(computed) is noise.NotPrivateFloat
+    assert type(round(one / 2)) is noise.NotPrivateInt
 
     many = sample(size=(2, 3), source=seeded())
     assert type(many) is noise.NotPrivateArray
@@ -312,6 +408,46 @@ def test_what_it_produced_says_so(sample: Callable[..., Any]) -> None:
         copy.deepcopy(many),
     ):
         assert type(computed) is noise.NotPrivateArray
+
+
+def test_what_numpy_makes_of_one_number_says_so() -> None:
+    one, counts = noise.discrete_laplace(10, source=seeded()), np.arange(3)
+    for computed in (
+        one + counts,
+        counts + one,
+        counts * (one / 2),
+        np.int64(2) * one,
+        np.float64(2) + one,
+        one - np.int64(2),
+        np.abs(one),
+        np.hypot(one, 1),
+        np.add(counts, one, out=np.zeros(3)),
+    ):
+        assert type(computed) is noise.NotPrivateArray
+    assert (one + counts).tolist() == (counts + one).tolist() == [int(one) + k for k in range(3)]
+    assert (np.ones(1, np.float32) + one).dtype == np.float32
+
+
+def test_several_results_and_plain_arrays_that_are_written_to_say_so() -> None:
+    many = noise.discrete_laplace(10, (2, 3), source=seeded())
+    for computed in (
+        *np.histogram(many),
+        *np.divmod(many, 2),
+        *np.unique(many, return_counts=True),
+        *np.nonzero(many),
+        (many.astype(object) / 2)[0, 0],
+        np.add(many, 1, out=np.zeros((2, 3))),
+        np.add(1, 1, out=np.zeros((2, 3)), where=many > 0),
+        many.mean(),
+        many @ np.ones(3),
+    ):
+        assert type(computed) is noise.NotPrivateArray
+    assert np.shape(many) == (2, 3)
+    sums = counts = np.ones((2, 3), np.int64)
+    sums += many
+    assert type(sums) is noise.NotPrivateArray
+    assert np.shares_memory(sums, counts)
+    assert counts.tolist() == (many + 1).tolist()
 
 
 def test_a_ranking_from_it_says_so_too() -> None:

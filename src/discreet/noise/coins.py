@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
 from discreet.noise.exponent import Enclosure, exp_bounds
-from discreet.noise.source import SYSTEM, Source
+from discreet.noise.source import SYSTEM, Source, checked
 from discreet.numbers import Exactable, nonnegative, probability, whole
 
 __all__ = ["bernoulli", "bernoulli_exp", "shape_of", "uniform", "uniform_is_below"]
@@ -24,6 +24,8 @@ __all__ = ["bernoulli", "bernoulli_exp", "shape_of", "uniform", "uniform_is_belo
 Size = int | tuple[int, ...] | None
 _WORD = 64
 _MOST = 1 << 48
+# NumPy arrays of every version have room for this many dimensions, and a ranking adds one.
+_MOST_SIDES = 31
 
 
 def shape_of(size: Size) -> tuple[int, ...]:
@@ -33,6 +35,8 @@ def shape_of(size: Size) -> tuple[int, ...]:
     shape = tuple(whole(side, "size") for side in (size if isinstance(size, tuple) else (size,)))
     if math.prod(side or 1 for side in shape) > _MOST:
         raise InvalidInput(f"size asks for more values than any memory holds: {size}")
+    if len(shape) > _MOST_SIDES:
+        raise InvalidInput(f"size has {len(shape)} dimensions, and {_MOST_SIDES} are the most allowed")
     return shape
 
 
@@ -61,7 +65,7 @@ def uniform(n: int, size: Size = None, *, source: Source = SYSTEM) -> Any:
     away; for n above 2**64, so is an integer of n's bit length that is not below n.
     """
     n = whole(n, "n", least=1)
-    shape = shape_of(size)
+    shape, source = shape_of(size), checked(source)
     if n > 1 << _WORD:
         values = np.array([_uniform_big(n, source) for _ in range(math.prod(shape))], object).reshape(shape)
     else:
@@ -115,7 +119,7 @@ def bernoulli_exp(x: Exactable, size: Size = None, *, source: Source = SYSTEM) -
 
 def _coins(enclose: Callable[[int], Enclosure], size: Size, source: Source) -> Any:
     """Compare one word a coin with the probability; only a word that ties with it needs more bits."""
-    shape = shape_of(size)
+    shape, source = shape_of(size), checked(source)
     low, high = enclose(_WORD)
     if size is None:
         word = int.from_bytes(source.bytes(8), "little")

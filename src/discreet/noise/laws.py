@@ -17,7 +17,7 @@ from discreet.errors import InvalidInput
 from discreet.noise.blocks import block_sampler
 from discreet.noise.coins import Size, shape_of
 from discreet.noise.energy import Energy
-from discreet.noise.source import SYSTEM, Source
+from discreet.noise.source import SYSTEM, Source, checked
 from discreet.numbers import Exactable, positive
 
 __all__ = ["discrete_gaussian", "discrete_laplace", "geometric"]
@@ -65,8 +65,8 @@ def _short(value: Exactable, name: str) -> Fraction:
 
 
 def _draw(energy: Energy, two_sided: bool, size: Size, source: Source) -> Any:
+    shape, source = shape_of(size), checked(source)
     sampler = block_sampler(energy, two_sided)
     if size is None:
         return source.label(sampler.draw(source))
-    shape = shape_of(size)
     return source.label(sampler.fill(math.prod(shape), source).reshape(shape))

@@ -22,7 +22,7 @@ from discreet.noise.blocks import block_sampler
 from discreet.noise.coins import Size, bernoulli_exp, shape_of
 from discreet.noise.energy import Energy
 from discreet.noise.shares import random_place
-from discreet.noise.source import SYSTEM, Source
+from discreet.noise.source import SYSTEM, Source, checked
 from discreet.numbers import Exactable, exact, positive, whole
 
 __all__ = ["exponential_ranking"]
@@ -54,12 +54,12 @@ def exponential_ranking(
     spread = positive(scale, "scale")
     if isinstance(offsets, np.ndarray) and offsets.ndim != 1:
         raise InvalidInput(f"offsets must be one row of numbers, not an array of {offsets.ndim} dimensions")
-    if not isinstance(offsets, (Sequence, np.ndarray)):
+    if isinstance(offsets, (str, bytes, bytearray)) or not isinstance(offsets, (Sequence, np.ndarray)):
         raise InvalidInput(f"offsets must be a list or an array of numbers, not {type(offsets).__name__}")
     levels = [exact(offset, "offset") / spread for offset in offsets]
     if top > len(levels):
         raise InvalidInput(f"cannot rank the top {top} of {len(levels)} offsets")
-    shape = shape_of(size)
+    shape, source = shape_of(size), checked(source)
     return source.label(_rankings(levels, top, math.prod(shape), source).reshape(*shape, top))
 
 

@@ -61,6 +61,16 @@ class Source(Protocol):
         """Return what was drawn from this source, marked if it must not be taken for private."""
 
 
+def checked(source: Source) -> Source:
+    """Return `source`, or refuse what is none, before anything is drawn from it."""
+    if isinstance(source, type) or not all(
+        callable(getattr(source, name, None)) for name in ("bytes", "words", "label")
+    ):
+        kind = source.__name__ if isinstance(source, type) else type(source).__name__
+        raise InvalidInput(f"source must be noise.SYSTEM, or noise.NotPrivate(seed=...) in tests, not {kind}")
+    return source
+
+
 def _encrypt_zeros(stream: CipherContext, size: int) -> memoryview:
     """Return the next `size` bytes of a keystream."""
     out = bytearray(size + _BLOCK - 1)
@@ -153,6 +163,18 @@ def _mark_number(value: int | float) -> NotPrivateInt | NotPrivateFloat:
     return NotPrivateInt(value) if isinstance(value, int) else NotPrivateFloat(value)
 
 
+def _marked_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **how: Any) -> Any:
+    """Let NumPy compute with bare values and mark what comes out, a plain array named by `out=` included."""
+    bare = {key: tuple(map(_bare, value)) if key == "out" else _bare(value) for key, value in how.items()}
+    return _mark_array(getattr(ufunc, method)(*map(_bare, inputs), **bare))
+
+
+def _bare(value: Any) -> Any:
+    if isinstance(value, _NotPrivateNumber):
+        return int(value) if isinstance(value, int) else float(value)  # type: ignore[arg-type]
+    return value.view(np.ndarray) if isinstance(value, NotPrivateArray) else value
+
+
 def _marked(name: str) -> Callable[..., Any]:
     """Return an operation of int, or of float where that is what it takes, whose result is marked."""
 
@@ -160,19 +182,23 @@ def _marked(name: str) -> Callable[..., Any]:
         result: Any = NotImplemented
         if isinstance(self, int):
             result = getattr(int, name)(self, *others)
-        if result is NotImplemented and all(isinstance(other, (int, float)) for other in others):
+        if result is NotImplemented and all(isinstance(other, (int, float, type(None))) for other in others):
             result = getattr(float, name)(float(self), *others)
-        return result if result is NotImplemented else _mark_number(result)
+        return _mark_number(result) if isinstance(result, (int, float)) else result
 
     return marked
 
 
 class _NotPrivateNumber:
-    """What a marked int and a marked float share: a repr that says so, and sums and products that keep it."""
+    """What a marked int and a marked float share: a repr that says so, and arithmetic that keeps it."""
 
     __add__, __radd__, __sub__, __rsub__ = map(_marked, ("__add__", "__radd__", "__sub__", "__rsub__"))
     __mul__, __rmul__, __neg__, __abs__ = map(_marked, ("__mul__", "__rmul__", "__neg__", "__abs__"))
     __truediv__, __rtruediv__ = map(_marked, ("__truediv__", "__rtruediv__"))
+    __floordiv__, __rfloordiv__ = map(_marked, ("__floordiv__", "__rfloordiv__"))
+    __mod__, __rmod__, __pow__, __rpow__ = map(_marked, ("__mod__", "__rmod__", "__pow__", "__rpow__"))
+    __pos__, __round__ = map(_marked, ("__pos__", "__round__"))
+    __array_ufunc__ = _marked_ufunc
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({super().__repr__()})"
@@ -189,6 +215,8 @@ class NotPrivateFloat(_NotPrivateNumber, float):
 class NotPrivateArray(np.ndarray[Any, Any]):
     """An array drawn, wholly or in part, from a seeded source; so is what NumPy computes or picks from it."""
 
+    __array_ufunc__ = _marked_ufunc
+
     def __getitem__(self, index: Any) -> Any:
         return _mark_array(super().__getitem__(index))
 
@@ -198,6 +226,8 @@ class NotPrivateArray(np.ndarray[Any, Any]):
 
 def _mark_array(value: Any) -> Any:
     """Mark an array, or a number as the array of no dimensions that NumPy also makes of a marked sum."""
-    if isinstance(value, (np.ndarray, np.number, np.bool_, int)):
+    if isinstance(value, (np.ndarray, np.number, np.bool_, int, float)):
         return np.asanyarray(value).view(NotPrivateArray)
+    if type(value) is tuple:  # of arrays, where a function has several results; a shape stays as it is
+        return tuple(_mark_array(item) if isinstance(item, np.ndarray) else item for item in value)
     return value
