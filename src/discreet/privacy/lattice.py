@@ -15,7 +15,7 @@ from flint import arb, fmpq
 
 from discreet.privacy.reals import ball
 
-__all__ = ["gaussian_mass_from", "theta_ratio"]
+__all__ = ["gaussian_mass_from", "gaussian_mean_size", "theta_ratio"]
 
 # From this variance up the Euler-Maclaurin series is quicker, except far out in the tail, where each term is
 # much smaller than the one before.
@@ -31,6 +31,50 @@ def gaussian_mass_from(j: int, variance: Fraction) -> arb:
     if j > 0:
         return _sum_from(j, variance) / total
     return 1 - _sum_from(1 - j, variance) / total
+
+
+def gaussian_mean_size(variance: Fraction) -> arb:
+    """Return E|X| for the discrete Gaussian law centred at zero."""
+    by_terms = variance < _SUM_BELOW
+    above = _moment_by_terms(variance) if by_terms else _moment_by_integral(variance)
+    return 2 * above / _total(variance, flint.ctx.prec)
+
+
+def _moment_by_terms(variance: Fraction) -> arb:
+    """Sum x exp(-x**2 / (2 variance)) over x = 1, 2, ...: the ratio of neighbouring terms falls."""
+    total, x = arb(0), 1
+    while True:
+        term = x * _weight(x, variance)
+        total += term
+        ratio = ball(Fraction(x + 1, x)) * (-ball((2 * x + 1) / (2 * variance))).exp()
+        if ratio < 1:
+            rest = (term * ratio / (1 - ratio)).union(arb(0))
+            if rest.upper() <= (total * arb(2) ** -flint.ctx.prec).upper():
+                return total + rest
+        x += 1
+
+
+def _moment_by_integral(variance: Fraction) -> arb:
+    """Sum x exp(-x**2 / (2 variance)) over x >= 0: the integral, with Euler and Maclaurin's terms.
+
+    Claim: the term of order 2i is B_2i / 2i (-1)**i (2 variance)**(1 - i) / (i - 1)!, and after order 2p the
+    remainder is at most |B_2p| / (2p)! variance**(1 - p) C sqrt((2p + 1)! pi), with Cramer's constant C.
+    """
+    size = ball(variance)
+    total, power = size, arb(1)
+    best: arb | None = None
+    for i in range(1, _MOST_TERMS):
+        bernoulli = arb(fmpq.bernoulli(2 * i))
+        total -= bernoulli / (2 * i) * power
+        power = -power / (2 * size * i)
+        odd = arb(2 * i + 1).fac() * arb.pi()
+        remainder = abs(bernoulli) / arb(2 * i).fac() * size ** (1 - i) * ball(_CRAMER) * odd.sqrt()
+        enclosure = total + remainder.union(-remainder)
+        best = enclosure if best is None or enclosure.rad() < best.rad() else best
+        if remainder.upper() <= (total * arb(2) ** -flint.ctx.prec).upper():
+            break
+    assert best is not None
+    return best
 
 
 @lru_cache(maxsize=256)
