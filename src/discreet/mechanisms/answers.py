@@ -217,7 +217,8 @@ def add(steps: NDArray[Any], noise: NDArray[Any]) -> NDArray[Any]:
         and noise.dtype == np.int64
         and (int(noise.max()) < _HALF and int(noise.min()) > -_HALF)
     ):
-        return steps + noise
+        total: NDArray[np.int64] = steps + noise
+        return total
     sums: NDArray[Any] = steps.astype(object) + noise.astype(object)
     fits = all(-(2**63) <= value < 2**63 for value in sums.ravel().tolist())
     return sums.astype(np.int64) if fits else sums
