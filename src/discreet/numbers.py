@@ -30,6 +30,7 @@ __all__ = [
     "digits_text",
     "exact",
     "fraction_text",
+    "is_infinite",
     "nonnegative",
     "positive",
     "probability",
@@ -42,6 +43,7 @@ Exactable = int | float | Fraction | Decimal | np.integer | np.floating
 # Python writes no integer of more than 4,300 digits, so an error message could not either.
 _MOST_DIGITS = 4000
 _MOST_BITS = 13_200
+_LONGEST_SHOWN = 200
 
 
 def exact(value: Exactable, name: str) -> Fraction:
@@ -57,7 +59,7 @@ def exact(value: Exactable, name: str) -> Fraction:
     ):
         kind = type(value).__name__
         raise InvalidInput(
-            f"{name} must be a number (int, float, Fraction or Decimal), not {kind}: {value!r}"
+            f"{name} must be a number (int, float, Fraction or Decimal), not {kind}: {_shown(value)}"
         )
     if isinstance(value, (numbers.Rational, np.integer)):
         # Some libraries' rationals are made of integers of their own, and Fraction would keep those.
@@ -71,6 +73,20 @@ def exact(value: Exactable, name: str) -> Fraction:
             raise _too_long(name)
         return _within_reach(Fraction(value), name)
     return _within_reach(Fraction(_shortest(value)), name)
+
+
+def _shown(value: object) -> str:
+    """Write what was refused, if it is short: the repr of a number may be too long for Python to write."""
+    try:
+        text = repr(value)
+    except ValueError:
+        return "one too long to write"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+def is_infinite(value: object) -> bool:
+    """Tell whether an argument is the float infinity, whatever else it may be."""
+    return isinstance(value, (float, np.floating)) and float(value) == math.inf
 
 
 def _is_finite(value: float | np.floating | Decimal) -> bool:
@@ -121,7 +137,7 @@ def probability(value: Exactable, name: str) -> Fraction:
 def whole(value: int | np.integer, name: str, *, least: int = 0) -> int:
     """Return `value` as an int of at least `least`, or refuse it; a float is refused even when integral."""
     if isinstance(value, (bool, np.timedelta64)) or not isinstance(value, (int, np.integer)):
-        raise InvalidInput(f"{name} must be a whole number, not {type(value).__name__}: {value!r}")
+        raise InvalidInput(f"{name} must be a whole number, not {type(value).__name__}: {_shown(value)}")
     number = int(_within_reach(Fraction(int(value)), name))
     if number < least:
         raise InvalidInput(f"{name} must be at least {least}, not {number}")

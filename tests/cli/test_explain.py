@@ -51,6 +51,22 @@ def test_the_picture_is_written(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_words_come_before_a_picture_that_cannot_be_written(tmp_path: Path) -> None:
+    done = run("explain", "1", "--plot", str(tmp_path / "no" / "epsilon.png"))
+    assert done.returncode == 2
+    assert "at most 2.72 times as likely" in done.stdout
+    assert "cannot write a picture" in done.stderr
+
+
+def test_replace_speaks_of_other_data_in_your_place() -> None:
+    said = " ".join(run("explain", "1", "--neighbours", "replace").stdout.split())
+    assert "as with anybody else's in their place" in said
+    assert "without you:" not in said
+    assert (
+        json.loads(run("explain", "1", "--neighbours", "replace", "--json").stdout)["neighbours"] == "replace"
+    )
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -61,6 +77,11 @@ def test_the_picture_is_written(tmp_path: Path) -> None:
         ["one"],
         ["1/0"],
         ["1e99999"],
+        ["1e99999999"],
+        ["1/" + "3" * 10_000],
+        ["1", "--neighbours", "both"],
+        ["1", "--plot", "picture"],
+        ["1", "--plot", "."],
         ["--", "-1"],
         ["1", "--delta", "1"],
         ["1", "--n", "0"],

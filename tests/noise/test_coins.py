@@ -25,7 +25,7 @@ from tests.statistics import (
 )
 
 MANY = 1 << 20
-SIZES = [1, 2, 3, 10, 2**32 + 1, 2**63 + 1, 2**64, 2**70 + 3, 3 << 70]
+SIZES = [1, 2, 3, 10, 2**32 + 1, 2**63, 2**63 + 1, 2**64, 2**70 + 3, 3 << 70]
 
 
 def uniform_findings(draws: NDArray[Any], n: int) -> list[Finding]:

@@ -71,6 +71,18 @@ def test_single_draws_have_the_same_law(scale: Fraction) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "scale", [2**53, 2**54, 2**56, 2**58, 2**60], ids=lambda scale: f"2**{scale.bit_length() - 1}"
+)
+def test_bulk_draws_about_the_end_of_the_fast_path(scale: int) -> None:
+    for sampler, law in (
+        (noise.discrete_laplace, Law.laplace(scale)),
+        (noise.geometric, Law.geometric(scale)),
+    ):
+        drawn = sampler(scale, 1 << 13)
+        assert_passes(*findings(drawn.astype(object) if scale > 2**53 else drawn, law))
+
+
 def test_beyond_64_bits_arrays_hold_python_integers() -> None:
     draws = noise.discrete_laplace(2**80, ONE_BY_ONE)
     assert draws.dtype == object

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from discreet import noise
+from discreet.noise import ranking as ranking_module
 from discreet.noise.ranking import _exact_ranking, _Exponential, _rankings
 from tests.noise.exact import MP, real
 from tests.statistics import Finding, assert_passes, binomial, chi_square, judge
@@ -153,6 +154,32 @@ def test_exact_ranking_keeps_what_is_known() -> None:
     assert _exact_ranking([0, 1, 2], levels, [5, 7, 6], 0, noise.SYSTEM)[-1] == 0
     heads = sum(_exact_ranking([0, 1], levels[:2], [9, 9], 3, noise.SYSTEM) == [0, 1] for _ in range(1 << 12))
     assert_passes(binomial("ties", heads, 1 << 12, 0.5))
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0]], ids=str)
+def test_every_order_of_equal_levels_is_equally_likely(order: list[int]) -> None:
+    """From no bits at all, so that variates known to different depths are compared over and over."""
+    levels, counts = [Fraction(0)] * 4, dict.fromkeys(permutations(range(4)), 0)
+    for _ in range(1 << 13):
+        digits = [noise.geometric(1) for _ in levels]
+        counts[tuple(_exact_ranking(order, levels, digits, 0, noise.SYSTEM))] += 1
+    assert_passes(chi_square("orders", list(counts.values()), np.full(24, 1 / 24)))
+
+
+def test_offsets_far_apart_are_told_apart_by_integers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raised offsets may be among the top: only those that integers leave in doubt are compared exactly."""
+    compared = []
+
+    def spy(order: list[int], *how: Any) -> list[int]:
+        compared.append(len(order))
+        return _exact_ranking(order, *how)
+
+    monkeypatch.setattr(ranking_module, "_exact_ranking", spy)
+    counts = [9 * 10**7 // (k + 1) for k in range(10**4)]
+    assert noise.exponential_ranking(counts, top=10).tolist() == list(range(10))
+    assert noise.exponential_ranking([0] + [-(10**8)] * 10**4, top=2)[0] == 0
+    assert compared
+    assert max(compared) < 20
 
 
 def test_refining_an_exponential() -> None:

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet import noise
 from discreet.noise import SYSTEM
+from discreet.noise import shares as shares_module
 from discreet.noise.blocks import _UNSETTLED, BlockSampler, _CloserLook
 from discreet.noise.energy import Energy
-from discreet.noise.shares import Shares, random_place
+from discreet.noise.shares import Shares, draw, random_place
 from tests.noise.exact import MP, Law, real
 from tests.noise.sources import Chosen, Constant, Silent
+from tests.statistics import assert_passes, chi_square, judge
 
 WORDS = 2**64
 
@@ -121,6 +124,48 @@ def test_every_integer_gets_exactly_what_it_deserves(law: Law) -> None:
             x = shares.base[block] + place
             error = deserved(shares, block, place) - shares.unit * law.weight(x)
             assert abs(error) <= MP.mpf(2) ** -127, f"{x} is given {float(error)} words too many"
+
+
+@pytest.mark.parametrize(
+    "energy", [Energy.gaussian(Fraction(2)), Energy.gaussian(Fraction(90, 7)), Energy.laplace(Fraction(7, 3))]
+)
+def test_a_tail_is_proposed_at_the_slope_of_its_start_exactly(
+    energy: Energy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The envelope's rate: any other, however near, would give every integer beyond the wrong chance."""
+    shares, rates = Shares(energy, two_sided=True, reach=1), []
+
+    def spy(rate: Fraction, source: Any) -> int:
+        rates.append(rate)
+        return 0
+
+    monkeypatch.setattr(shares_module, "_draw_geometric", spy)
+    for tail in shares.tails:
+        assert shares.settle(tail.first_word, 0, SYSTEM) == (-tail.start if tail.negative else tail.start)
+    assert rates == [energy.slope(tail.start) for tail in shares.tails]
+
+
+@pytest.mark.parametrize("variance", [Fraction(2), Fraction(90, 7)], ids=str)
+def test_beyond_the_start_of_a_tail_the_law_goes_on(variance: Fraction) -> None:
+    """Words drawn from inside a tail alone: what comes out is the law, given that it is out there."""
+    shares, law = Shares(Energy.gaussian(variance), two_sided=True, reach=1), Law.gaussian(variance)
+    for tail in shares.tails:
+        words = [tail.first_word + int(word) for word in noise.uniform(tail.words - 1, 20_000)]
+        drawn = [shares.settle(word, 0, SYSTEM) for word in words]
+        beyond = np.array([abs(x) - tail.start for x in drawn if x is not None])
+        weights = [float(law.weight(tail.start + y)) for y in range(60)]
+        chances = np.array(weights) / sum(weights)
+        counts = np.bincount(np.minimum(beyond, 59), minlength=60)
+        assert_passes(chi_square("beyond", counts, chances))
+        planted = np.exp(-np.arange(60) * float(shares.energy.slope(tail.start)))
+        assert judge([chi_square("never thinned", counts, planted / planted.sum())])
+
+
+def test_a_draw_uses_a_word_and_a_place_of_its_own() -> None:
+    shares = Shares(Energy.laplace(Fraction(1000)), two_sided=True)
+    word, place = shares.sure_end[3] - 1, 11
+    bits = word.to_bytes(8, "little") + (place << (-shares.place_bits % 8)).to_bytes(1, "little")
+    assert draw(shares, Silent(bits)) == shares.settle(word, place, SYSTEM) == shares.base[3] + place
 
 
 @pytest.mark.parametrize("law", [Law.laplace(Fraction(7, 3)), Law.geometric(10**6)], ids=str)

@@ -2,14 +2,19 @@
 
 import copy
 import inspect
+import json
+import math
 import os
 import pickle
 import random
+import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,9 +24,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from discreet import noise
 from discreet.errors import InvalidInput, NotPrivateWarning
 from discreet.noise import source as source_module
-from discreet.noise.source import _encrypt_zeros, _keystream
+from discreet.noise.source import NotPrivate, _encrypt_zeros, _keystream
 from tests.statistics import assert_passes, bit_findings, chi_square
 
+MARKED = (noise.NotPrivateArray, noise.NotPrivateInt, noise.NotPrivateFloat)
 SIZES = [0, 1, 7, 15, 16, 17, 4095, 4096, 4097, (1 << 18) - 1, 1 << 18, (1 << 18) + 1, (1 << 20) + 5]
 
 
@@ -382,6 +388,20 @@ def test_what_it_produced_says_so(sample: Callable[..., Any]) -> None:
         assert type(computed) is noise.NotPrivateInt
     for computed in (one // 2, 2 // (one * 0 + 1), one % 3, 9 % (one * 0 + 1), one**2, +one, round(one)):
         assert type(computed) is noise.NotPrivateInt
+    for computed in (
+        one & 1,
+        1 | one,
+        one ^ one,
+        ~one,
+        one << 1,
+        one >> 1,
+        *divmod(one, 3),
+        *divmod(9, one * 0 + 1),
+    ):
+        assert type(computed) is noise.NotPrivateInt
+    assert (
+        type(math.floor(one / 3)) is type(math.ceil(one / 3)) is type(math.trunc(one)) is noise.NotPrivateInt
+    )
     for computed in (one + 0.5, one / 2, (one / 2) // 1, round(one / 2, 1)):
         assert type(computed) is noise.NotPrivateFloat
     assert type(round(one / 2)) is noise.NotPrivateInt
@@ -404,10 +424,14 @@ def test_what_it_produced_says_so(sample: Callable[..., Any]) -> None:
         np.array([[5, 6, 7]]) + many,
         next(iter(many.ravel())),
         many.copy(),
+        many.dot(many.T),
+        many[0].dot(many[1]),
+        many.argmax(),
+        many.argmin(axis=0),
         pickle.loads(pickle.dumps(many)),
         copy.deepcopy(many),
     ):
-        assert type(computed) is noise.NotPrivateArray
+        assert type(computed) in MARKED
 
 
 def test_what_numpy_makes_of_one_number_says_so() -> None:
@@ -423,7 +447,7 @@ def test_what_numpy_makes_of_one_number_says_so() -> None:
         np.hypot(one, 1),
         np.add(counts, one, out=np.zeros(3)),
     ):
-        assert type(computed) is noise.NotPrivateArray
+        assert type(computed) in MARKED
     assert (one + counts).tolist() == (counts + one).tolist() == [int(one) + k for k in range(3)]
     assert (np.ones(1, np.float32) + one).dtype == np.float32
 
@@ -441,13 +465,63 @@ def test_several_results_and_plain_arrays_that_are_written_to_say_so() -> None:
         many.mean(),
         many @ np.ones(3),
     ):
-        assert type(computed) is noise.NotPrivateArray
+        assert type(computed) in MARKED
     assert np.shape(many) == (2, 3)
     sums = counts = np.ones((2, 3), np.int64)
     sums += many
     assert type(sums) is noise.NotPrivateArray
     assert np.shares_memory(sums, counts)
     assert counts.tolist() == (many + 1).tolist()
+
+
+def test_what_is_picked_is_a_number_like_any_other() -> None:
+    """Code that works with SYSTEM works with a seeded source: what it picks can be a key or a parameter."""
+    many = noise.discrete_laplace(10, (2, 3), source=seeded())
+    assert type(many[0, 0]) is type(many.sum()) is noise.NotPrivateInt
+    assert type(many.mean()) is noise.NotPrivateFloat
+    assert json.dumps({"count": many[0, 0]})
+    assert {many[0, 0]: 1}[int(many[0, 0])] == 1
+    assert noise.uniform(abs(many[0, 0]) + 1) >= 0
+    assert noise.exponential_ranking(many[0]).shape == (1,)
+
+
+def test_a_seed_is_any_whole_number_or_text() -> None:
+    with pytest.warns(NotPrivateWarning):
+        assert NotPrivate(seed=np.int64(3)).bytes(8) == NotPrivate(seed=3).bytes(8)
+    seeds: list[Any] = [10**5000, 1.0, True, None, b"1", Fraction(3)]
+    for seed in seeds:
+        with pytest.raises(InvalidInput):
+            NotPrivate(seed=seed)
+
+
+def test_labels_of_numbers_keep_their_kind_and_the_warning_names_the_caller() -> None:
+    with pytest.warns(NotPrivateWarning) as warned:
+        source = NotPrivate(seed=1)
+    assert warned[0].filename == __file__
+    assert type(source.label(0.5)) is noise.NotPrivateFloat
+    assert type(source.label(5)) is noise.NotPrivateInt
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_child_does_not_wait_for_a_lock_that_nobody_holds() -> None:
+    """A fork while another thread draws copies a lock that is taken; the child must not wait for it."""
+    source = seeded()
+    with source._lock:
+        child = os.fork()
+        if child == 0:  # pragma: no branch
+            source.bytes(8)
+            os._exit(0)
+    for _ in range(200):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.05)
+    else:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert done
+    assert status == 0
 
 
 def test_a_ranking_from_it_says_so_too() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.privacy import conversions
 from discreet.privacy.conversions import delta_from_rho, epsilon_from_rho
+from discreet.privacy.guarantees import ZCDP, ApproxDP
 from discreet.privacy.loss import PrivacyLoss
 from discreet.privacy.reals import Bounds, ball, enclose
 from tests.privacy.truths import Gaussian, Truth, mp, mpf, promise, real
@@ -167,7 +168,7 @@ def test_a_delta_holds_in_binary_and_as_the_decimal_that_it_is_written_as(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conversions, "_certified_epsilon", certifying)
         patch.setattr(conversions, "enclose", enclosing)
-        delta = delta_from_rho(rho, epsilon)
+        delta = conversions._delta_at_once(rho, epsilon)
     if delta != min(1.0, plain[0]):
         assert min(F(delta), F(repr(delta))) >= min(certified)
 
@@ -277,3 +278,19 @@ def test_a_wrong_sign_in_the_correction_is_caught(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(conversions, "_plain_epsilon", wrong)
     delta = F(1, 10**9)
     assert epsilon_from_rho(F(8), delta) < canonne_kamath_steinke(F(8), delta) * (1 - mpf(10) ** -6)
+
+
+@pytest.mark.parametrize("rho", [F(1, 100), F(1, 10), F(1, 2), F(2), F(10)], ids=str)
+def test_a_detour_over_another_promise_promises_no_more(rho: Fraction) -> None:
+    """Where delta is large, one order alone said percents less than the promises that follow from it."""
+    promised = ZCDP(rho)
+    for delta in (0.01, 0.1, 0.3, 0.72, 0.9):
+        first = promised.to(ApproxDP, delta=delta)
+        for epsilon in (0, F(1, 3), 1):
+            via = first.to(ApproxDP, epsilon=epsilon) if first.delta < 1 else first
+            at_once = promised.to(ApproxDP, epsilon=epsilon)
+            assert at_once.delta <= via.delta * (1 + F(1, 10**4))
+    # At epsilon 0 the exact answer to rho = a tanh(a / 2) is tanh(a / 2).
+    a = mp.findroot(lambda x: x * mp.tanh(x / 2) - real(rho), 1 + float(rho))
+    found = real(promised.to(ApproxDP, epsilon=0).delta)
+    assert mp.tanh(a / 2) <= found <= mp.tanh(a / 2) * (1 + mpf(1) / 1000)

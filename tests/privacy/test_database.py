@@ -267,3 +267,36 @@ def test_what_makes_no_sense_is_refused_in_words(act: Callable[[], object], word
     with pytest.raises(InvalidInput, match=words) as refusal:
         act()
     assert isinstance(refusal.value, DiscreetError)
+
+
+class Blank:
+    """Different objects that print alike."""
+
+    def __repr__(self) -> str:
+        return "Blank()"
+
+
+@pytest.mark.parametrize("rows", [[1, True], [0.0, -0.0], [1, 1.0], [Blank(), Blank()]], ids=repr)
+def test_rows_that_share_a_place_and_can_be_told_apart_are_refused(rows: list[Any]) -> None:
+    """Their order would be that of insertion, and a mechanism could read it."""
+    with pytest.raises(InvalidInput, match="tell them apart"):
+        Database(rows)
+
+
+def test_a_distance_is_between_two_of_a_kind() -> None:
+    with pytest.raises(InvalidInput, match="Database"):
+        Database([1]).distance([1])  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="Histogram"):
+        Histogram("ab", [1, 2]).distance(Database("abb"))  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="count"):
+        Histogram("ab", 5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "relation", [ADD_REMOVE.at(3), REPLACE.at(2), ADD_REMOVE.at(10**9), REPLACE.at(10**9)]
+)
+def test_neighbours_among_all_small_databases_are_all_that_are_near_enough(relation: Neighbours) -> None:
+    every = set(databases("abc", 3, relation))
+    for database in every:
+        near = {other for other in every if 0 < database.distance(other, relation) <= 1}
+        assert set(neighbours_of(database, "abc", relation, among=every)) == near

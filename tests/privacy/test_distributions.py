@@ -146,3 +146,8 @@ def test_look_alikes_are_told_apart_when_they_print_differently(
 ) -> None:
     assert one == other
     assert told_apart(one, other) == told_apart(other, one) == apart
+
+
+def test_a_certain_outcome_must_be_hashable_too() -> None:
+    with pytest.raises(InvalidInput, match="hashable"):
+        Distribution.certain([1])  # type: ignore[type-var]

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidInput, Unsupported
-from discreet.privacy.explain import Explanation, explain
+from discreet.privacy.explain import Explanation, explain, least_useful_epsilon
 from discreet.privacy.guarantees import GDP, ZCDP, ApproxDP, Guarantee, PureDP
+from discreet.privacy.neighbours import Neighbours
 from discreet.privacy.posterior import posterior_after
 from tests.privacy.truths import TINY, mp, mpf, real
 
@@ -361,3 +362,55 @@ def test_a_weaker_promise_never_sounds_stronger(epsilon: Fraction, delta: Fracti
 
     strong, weak = (explain(ApproxDP(e, delta)) for e in (epsilon, epsilon + F(1, 10)))
     assert all(a <= b + 1e-9 for a, b in zip(figures(strong), figures(weak), strict=True))
+
+
+# --- what is compared with what, and base rates -----------------------------------------------------
+
+
+def test_under_replace_nothing_is_said_about_taking_part() -> None:
+    text = words(str(explain(ApproxDP(1, 1e-6), n=1000, neighbours="replace")))
+    for phrase in (
+        "without them",
+        "without you:",
+        "took part in the table",
+        "did not take part",
+        "leaving out",
+    ):
+        assert phrase not in text
+    assert "with anybody else's in their place" in text
+
+
+def test_being_named_is_put_beside_the_base_rate() -> None:
+    """Of one in a thousand, caught at most y of the time and one in twenty of the others: y/(y + 49.95)."""
+    for promise in (PureDP(1), ApproxDP(2, 1e-6), GDP(1), ZCDP(0.5)):
+        explanation = explain(promise)
+        text = words(explanation.sections()["How well anyone could tell that you took part"])
+        said = F(re.search(r"right for at most ([\d.]+)%", text)[1]) / 100  # type: ignore[index]
+        exactly = explanation.caught / (explanation.caught + F(999, 20))
+        assert exactly <= said <= exactly * F(101, 100)
+
+
+def test_a_concentrated_promise_is_read_at_more_than_one_epsilon() -> None:
+    explanation = explain(ZCDP(0.5), n=10**6)
+    assert 0.73 < explanation.best_guess < 0.75
+    assert explanation.caught < 0.4
+    # Gaussian noise keeps that promise, and an attacker on it does as well as this.
+    gaussian = GDP(1).loss()
+    assert explanation.best_guess >= (1 + F(gaussian.advantage)) / 2
+    assert explanation.missed(F(1, 20)) <= F(gaussian.tradeoff(F(1, 20)))
+
+
+def test_least_useful_epsilon() -> None:
+    assert least_useful_epsilon(1000) == F(1, 10_000)
+    assert explain(1, n=1000).to_dict()["least_useful_epsilon"] == 0.0001
+    for n in (0, 1.5, "3"):
+        with pytest.raises(InvalidInput):
+            least_useful_epsilon(n)  # type: ignore[arg-type]
+
+
+def test_priors_are_a_list_and_the_relation_is_one_step() -> None:
+    for wrong in (0.5, "0.5", []):
+        with pytest.raises(InvalidInput, match="priors"):
+            explain(1, priors=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="group"):
+        explain(1, neighbours=Neighbours("add-remove", 2))

@@ -304,3 +304,12 @@ def test_no_map_of_the_outcomes_raises_any_divergence(data: st.DataObject) -> No
         assert after.renyi_bounds(alpha).lower <= before.renyi(alpha)
     for delta in (F(1, 100), F(1, 3)):
         assert after.epsilon_bounds(delta).lower <= before.epsilon(delta)
+
+
+def test_a_group_whose_rates_have_too_many_digits_is_refused() -> None:
+    weights = [10**15 - k * 10**13 + 7 * k * k for k in range(5)]
+    p = [F(weight, sum(weights)) for weight in weights]
+    with pytest.raises(Unsupported, match="digits"):
+        PrivacyLoss.finite(p, p[1:] + p[:1]).group(400)
+    with pytest.raises(InvalidInput, match="list of probabilities"):
+        PrivacyLoss.finite((x for x in p), p)  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """Claims about the neighbour relations, as values."""
 
+import numpy as np
 import pytest
 
 from discreet.errors import InvalidInput
@@ -46,3 +47,10 @@ def test_a_relation_is_written_so_that_it_reads_back(relation: Neighbours) -> No
 def test_a_relation_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         ADD_REMOVE.distance = 2  # type: ignore[misc]
+
+
+def test_a_numpy_distance_becomes_an_int_that_cannot_overflow() -> None:
+    far = Neighbours("replace", np.int8(100))  # type: ignore[arg-type]
+    assert far.histogram_l1 == 200
+    assert far.at(100).distance == 10_000
+    assert Neighbours("replace", np.uint64(2**63)).histogram_l1 == 2**64  # type: ignore[arg-type]

@@ -57,5 +57,5 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPa
         return ordinary(name, *args)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(Unsupported, match=r"pip install 'discreet\[plot\]'"):
+    with pytest.raises(Unsupported, match="pip install matplotlib"):
         explain(1).plot()

@@ -1,12 +1,16 @@
 """Claims about what an attacker may come to believe, checked against Bayes' rule on exact pairs."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discreet.errors import InvalidInput
 from discreet.privacy.loss import PrivacyLoss
 from discreet.privacy.posterior import Posterior, epsilon_for_shift, loss_within, posterior_after, shift_bound
 from discreet.privacy.reals import Bounds
@@ -304,3 +308,12 @@ def test_any_safe_curve_will_do() -> None:
 
     most = loss_within(epsilon_bounds, promised.delta_bounds, F(1, 10**6))  # type: ignore[arg-type]
     assert Gaussian(F(1)).above(F(most))[0] <= 1e-6
+
+
+@pytest.mark.parametrize("value", [np.array([0.1, 0.2]), Decimal("sNaN"), [1], "inf"], ids=repr)
+def test_an_odd_epsilon_is_refused_and_not_compared_first(value: Any) -> None:
+    for ask in (posterior_after, shift_bound, PrivacyLoss.gaussian(sigma=1).renyi):
+        with pytest.raises(InvalidInput):
+            ask(value)
+    with pytest.raises(InvalidInput):
+        PrivacyLoss.gaussian(sigma=1).group(Fraction(1, 10**5000))  # type: ignore[arg-type]

@@ -495,3 +495,16 @@ def test_look_alikes_on_two_databases_are_refused_before_they_hide_a_leak() -> N
 def test_what_cannot_be_verified_is_refused_in_words(act: Callable[[], object], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
         act()
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE.at(20), ADD_REMOVE.at(10**9), REPLACE.at(10**8)])
+def test_a_distance_beyond_the_database_is_no_longer_to_go(relation: Neighbours) -> None:
+    """It compares every two databases; it used to walk through larger ones, or count up to the distance."""
+    found = verify(lambda rows: {len([r for r in rows if r == "a"]): 1}, "abcde", 3, relation)
+    assert found.epsilon() == math.inf
+    assert len(list(found.pairs())) == len(found.laws) * (len(found.laws) - 1)
+
+
+def test_numbers_too_long_to_write_are_refused_in_words() -> None:
+    with pytest.raises(InvalidInput, match=r"about 10\*\*"):
+        verify(lambda rows: {0: 1}, range(5000), 10**6)

@@ -35,11 +35,12 @@ def demo(
     from rich.console import Console
     from rich.panel import Panel
 
-    console = Console(width=min(108, Console().width))
+    console = Console(width=min(108, Console().width), highlight=False)
+    bars = _Bars(console)
     stops = [
-        ("1  Noise, drawn exactly from the law it claims", _noise()),
+        ("1  Noise, drawn exactly from the law it claims", _noise(bars)),
         ("2  Ideas that look private, and the pair of databases that breaks each", _bad_ideas()),
-        ("3  What an epsilon of 1 means for one person", _epsilon(picture)),
+        ("3  What an epsilon of 1 means for one person", _epsilon(bars, picture)),
     ]
     console.print("\n[bold]discreet[/bold]: ask a table about people without telling on any of them.\n")
     for title, stop in stops:
@@ -50,7 +51,16 @@ def demo(
     _next(console)
 
 
-def _noise() -> Iterator[RenderableType]:
+class _Bars:
+    """What fits on the console: how wide a bar may be, and what it is made of."""
+
+    def __init__(self, console: Console) -> None:
+        self.width = max(8, min(_BAR, console.width - 46))
+        blocks = console.encoding.lower().startswith("utf")
+        self.full, self.dot = ("█", "·") if blocks else ("#", ".")
+
+
+def _noise(bars: _Bars) -> Iterator[RenderableType]:
     """Draw a million integers, time it beside NumPy's floats, and hold the counts against the exact law."""
     import numpy as np
 
@@ -72,7 +82,7 @@ def _noise() -> Iterator[RenderableType]:
         f"discreet.noise.discrete_laplace({_SCALE}, {_DRAWS:_}): "
         "the noise that makes a count private at epsilon 0.1.\n"
     )
-    yield _histogram({int(v): (int(c), float(p)) for v, c, p in zip(values, counts, law, strict=True)})
+    yield _histogram(bars, {int(v): (int(c), float(p)) for v, c, p in zip(values, counts, law, strict=True)})
     # Dvoretzky, Kiefer, Wolfowitz, with Massart's constant: a right sampler exceeds this once in a million.
     distance = float(np.abs(np.cumsum(counts) / _DRAWS - np.cumsum(law)).max())
     limit = float(np.sqrt(np.log(2 / 1e-6) / (2 * _DRAWS)))
@@ -84,16 +94,16 @@ def _noise() -> Iterator[RenderableType]:
     )
 
 
-def _histogram(shown: dict[int, tuple[int, float]]) -> RenderableType:
+def _histogram(bars: _Bars, shown: dict[int, tuple[int, float]]) -> RenderableType:
     from rich.text import Text
 
     most = max(chance for _, chance in shown.values())
     lines = Text()
     for value in _SHOWN:
         count, chance = shown[value]
-        bar = "█" * round(_BAR * count / _DRAWS / most)
+        bar = bars.full * round(bars.width * count / _DRAWS / most)
         lines.append(f"{value:>5} ")
-        lines.append(f"{bar:<{_BAR + 2}}", style="cyan")
+        lines.append(f"{bar:<{bars.width + 2}}", style="cyan")
         lines.append(f"{count:>8,} drawn, {chance * _DRAWS:>9,.1f} expected\n")
     lines.rstrip()
     return lines
@@ -150,41 +160,44 @@ def _bad_ideas() -> Iterator[RenderableType]:
     yield table
 
 
-def _epsilon(picture: Path) -> Iterator[RenderableType]:
+def _epsilon(bars: _Bars, picture: Path) -> Iterator[RenderableType]:
     """Explain an epsilon of 1, in words, as bars and as a picture."""
-    from discreet.errors import Unsupported
+    from rich.markup import escape
+
+    from discreet.cli.pictures import save
+    from discreet.errors import DiscreetError
     from discreet.privacy import PureDP, explain
 
     explanation = explain(PureDP(1), n=10_000)
-    yield explanation.summary + "\n"
-    yield _beliefs(explanation.posteriors)
+    yield " ".join(explanation.summary.split()) + "\n"
+    yield _beliefs(bars, explanation.posteriors)
     rightly = math.ceil(explanation.best_guess * 1000) / 10
     yield f"\nThe cleverest attacker guesses rightly at most {rightly}% of the time; a coin, 50%."
     try:
-        explanation.plot().savefig(picture, dpi=150)
-        yield f"The picture is in [bold]{picture}[/bold]."
-    except Unsupported as missing:
-        yield f"[dim]{missing}[/dim]"
+        save(explanation.plot, picture)
+        yield f"The picture is in [bold]{escape(str(picture))}[/bold]."
+    except DiscreetError as missing:
+        yield f"[dim]No picture: {escape(str(missing))}[/dim]"
 
 
-def _beliefs(posteriors: tuple[tuple[Fraction, Posterior], ...]) -> Table:
+def _beliefs(bars: _Bars, posteriors: tuple[tuple[Fraction, Posterior], ...]) -> Table:
     from rich.table import Table
+
+    from discreet.numbers import digits_text
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("sure of you before", justify="right")
-    table.add_column("0%" + " " * (_BAR - 6) + "100%")
+    table.add_column("0%" + " " * (bars.width - 6) + "100%")
     table.add_column("after")
     for prior, (low, high) in posteriors:
-        left, right = round(low * _BAR), max(round(high * _BAR), round(low * _BAR) + 1)
+        left = round(low * bars.width)
+        right = max(round(high * bars.width), left + 1)
         bar = (
-            "[dim]"
-            + "·" * left
-            + "[/dim][cyan]"
-            + "█" * (right - left)
-            + "[/cyan][dim]"
-            + "·" * (_BAR - right)
+            f"[dim]{bars.dot * left}[/dim][cyan]{bars.full * (right - left)}[/cyan]"
+            f"[dim]{bars.dot * (bars.width - right)}[/dim]"
         )
-        table.add_row(f"{float(prior):.1%}", bar + "[/dim]", f"{low:.2%} to {high:.2%}")
+        after = f"{digits_text(100 * low, up=False)}% to {digits_text(100 * high, up=True)}%"
+        table.add_row(f"{float(prior):.1%}", bar, after)
     return table
 
 

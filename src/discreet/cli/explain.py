@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.figures import figure
+from discreet.cli.pictures import save
 
 if TYPE_CHECKING:
-    from discreet.privacy import Guarantee
+    from discreet.privacy import Explanation, Guarantee
 
 __all__ = ["explain"]
 
@@ -32,6 +33,10 @@ def explain(
     n: Annotated[
         int | None, typer.Option("--n", help="How many people are in the table, if that is public.")
     ] = None,
+    neighbours: Annotated[
+        str,
+        typer.Option(help="What is protected: taking part (add-remove), or what one's data say (replace)."),
+    ] = "add-remove",
     plot: Annotated[
         Path | None, typer.Option(help="Write a picture to this file (.png, .svg, .pdf).")
     ] = None,
@@ -44,19 +49,22 @@ def explain(
     from discreet.privacy import explain as explain_guarantee
 
     guarantee, read_at = _guarantee(epsilon, delta, rho, mu)
-    explanation = explain_guarantee(guarantee, delta=read_at, n=n)
-    if plot is not None:
-        _save(explanation.plot(), plot)
+    explanation = explain_guarantee(guarantee, delta=read_at, n=n, neighbours=neighbours)
     if as_json:
         typer.echo(json.dumps(explanation.to_dict(), indent=2))
-        return
+    else:
+        _say(explanation)
+    if plot is not None:
+        save(explanation.plot, plot)
+        typer.echo(f"\nThe picture is in {plot}", err=as_json)
+
+
+def _say(explanation: "Explanation") -> None:
     typer.secho(explanation.headline(), bold=True)
     for title, text in explanation.sections().items():
         typer.echo()
         typer.secho(title, fg="cyan", bold=True)
         typer.echo(text)
-    if plot is not None:
-        typer.echo(f"\nThe picture is in {plot}")
 
 
 def _guarantee(
@@ -70,12 +78,3 @@ def _guarantee(
     if epsilon is not None:
         return (PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)), None
     return (ZCDP(rho) if rho is not None else GDP(mu)), delta  # type: ignore[arg-type]
-
-
-def _save(picture: object, path: Path) -> None:
-    from discreet.errors import InvalidInput
-
-    try:
-        picture.savefig(path, dpi=150)  # type: ignore[attr-defined]
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"cannot write a picture to {path}: {error}") from error

@@ -75,6 +75,7 @@ def _rankings(
     highest = max(levels)
     floors = np.array([max(math.floor((level - highest) * 2**bits), _LOWEST) for level in levels], np.int64)
     sampler = block_sampler(Energy.laplace(Fraction(2**bits)), False)
+    exact_floors: list[int] | None = None
     places = np.empty((draws, top), np.intp)
     rows = max(1, _BATCH // len(levels))
     for start in range(0, draws, rows):
@@ -86,9 +87,24 @@ def _rankings(
         leading = np.take_along_axis(low, order[:, : top + 1], axis=1)
         unsure = (leading[:, :-1] - leading[:, 1:] < 2).any(axis=1) | (floors[part] == _LOWEST).any(axis=1)
         for row in np.flatnonzero(unsure):
-            digits = [int(first) for first in known[row]]
-            part[row] = _exact_ranking(order[row].tolist(), levels, digits, bits, source)[:top]
+            if exact_floors is None:
+                exact_floors = [math.floor((level - highest) * 2**bits) for level in levels]
+            digits: list[int] = known[row].tolist()
+            leaders = _leaders(exact_floors, digits, top)
+            part[row] = _exact_ranking(leaders, levels, digits, bits, source)[:top]
     return places
+
+
+def _leaders(floors: list[int], digits: list[int], top: int) -> list[int]:
+    """Return the places that may be among the `top`, nearly in order.
+
+    Claim: whoever is left out is below at least `top` others. With low = floor + digits, each is known to lie
+    between low and low + 2, so one whose low is 2 or more below the top-th is below those.
+    """
+    lows = [floor + first for floor, first in zip(floors, digits, strict=True)]
+    order = sorted(range(len(lows)), key=lambda place: -lows[place])
+    least = lows[order[top - 1]]
+    return [place for place in order if lows[place] + 2 > least]
 
 
 class _Exponential:

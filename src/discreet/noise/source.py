@@ -16,6 +16,7 @@ import hashlib
 import os
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -24,6 +25,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput, NotPrivateWarning
+from discreet.numbers import exact
 
 __all__ = [
     "SYSTEM",
@@ -115,6 +117,19 @@ class SystemSource:
 SYSTEM = SystemSource()
 
 
+# A child of fork() must not wait for a lock that another of its parent's threads held.
+_SEEDED: weakref.WeakSet[NotPrivate] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    for source in _SEEDED:
+        source._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
 class NotPrivate:
     """Repeatable randomness for tests and demonstrations. It protects nobody.
 
@@ -125,8 +140,11 @@ class NotPrivate:
     """
 
     def __init__(self, *, seed: int | str) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, (int, str)):
-            raise InvalidInput(f"seed must be an int or a str, not {type(seed).__name__}")
+        if not isinstance(seed, str):
+            number = exact(seed, "seed")
+            if number.denominator != 1 or not isinstance(seed, (int, np.integer)):
+                raise InvalidInput(f"seed must be an int or a str, not {type(seed).__name__}")
+            seed = int(number)
         warnings.warn(
             f"noise drawn from NotPrivate(seed={seed!r}) can be repeated by anyone and protects nobody",
             NotPrivateWarning,
@@ -134,6 +152,7 @@ class NotPrivate:
         )
         self._seed = seed
         self._lock = threading.Lock()
+        _SEEDED.add(self)
         self._stream = _keystream(hashlib.sha256(f"discreet NotPrivate {seed!r}".encode()).digest())
 
     def bytes(self, count: int) -> bytes:
@@ -159,8 +178,8 @@ class NotPrivate:
         return f"NotPrivate(seed={self._seed!r})"
 
 
-def _mark_number(value: int | float) -> NotPrivateInt | NotPrivateFloat:
-    return NotPrivateInt(value) if isinstance(value, int) else NotPrivateFloat(value)
+def _mark_number(value: int | float | np.number[Any]) -> NotPrivateInt | NotPrivateFloat:
+    return NotPrivateInt(value) if isinstance(value, (int, np.integer)) else NotPrivateFloat(value)  # type: ignore[arg-type]
 
 
 def _marked_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **how: Any) -> Any:
@@ -184,6 +203,8 @@ def _marked(name: str) -> Callable[..., Any]:
             result = getattr(int, name)(self, *others)
         if result is NotImplemented and all(isinstance(other, (int, float, type(None))) for other in others):
             result = getattr(float, name)(float(self), *others)
+        if isinstance(result, tuple):
+            return tuple(map(_mark_number, result))
         return _mark_number(result) if isinstance(result, (int, float)) else result
 
     return marked
@@ -197,7 +218,10 @@ class _NotPrivateNumber:
     __truediv__, __rtruediv__ = map(_marked, ("__truediv__", "__rtruediv__"))
     __floordiv__, __rfloordiv__ = map(_marked, ("__floordiv__", "__rfloordiv__"))
     __mod__, __rmod__, __pow__, __rpow__ = map(_marked, ("__mod__", "__rmod__", "__pow__", "__rpow__"))
-    __pos__, __round__ = map(_marked, ("__pos__", "__round__"))
+    __divmod__, __rdivmod__, __pos__, __round__ = map(
+        _marked, ("__divmod__", "__rdivmod__", "__pos__", "__round__")
+    )
+    __floor__, __ceil__, __trunc__ = map(_marked, ("__floor__", "__ceil__", "__trunc__"))
     __array_ufunc__ = _marked_ufunc
 
     def __repr__(self) -> str:
@@ -207,13 +231,22 @@ class _NotPrivateNumber:
 class NotPrivateInt(_NotPrivateNumber, int):
     """An integer drawn from a seeded source."""
 
+    __and__, __rand__, __or__, __ror__ = map(_marked, ("__and__", "__rand__", "__or__", "__ror__"))
+    __xor__, __rxor__, __invert__ = map(_marked, ("__xor__", "__rxor__", "__invert__"))
+    __lshift__, __rlshift__ = map(_marked, ("__lshift__", "__rlshift__"))
+    __rshift__, __rrshift__ = map(_marked, ("__rshift__", "__rrshift__"))
+
 
 class NotPrivateFloat(_NotPrivateNumber, float):
     """A float that came out of noise drawn from a seeded source."""
 
 
 class NotPrivateArray(np.ndarray[Any, Any]):
-    """An array drawn, wholly or in part, from a seeded source; so is what NumPy computes or picks from it."""
+    """An array drawn, wholly or in part, from a seeded source.
+
+    So is what NumPy's operators and functions compute from it, and what is picked from it. A copy into a
+    plain array, by np.array or into a part of another, is plain.
+    """
 
     __array_ufunc__ = _marked_ufunc
 
@@ -223,10 +256,26 @@ class NotPrivateArray(np.ndarray[Any, Any]):
     def __array_function__(self, *call: Any) -> Any:
         return _mark_array(super().__array_function__(*call))
 
+    def dot(self, *others: Any) -> Any:
+        """NumPy's, marked."""
+        return _mark_array(np.ndarray.dot(_bare(self), *map(_bare, others)))
+
+    def argmax(self, *how: Any, **more: Any) -> Any:
+        """NumPy's, marked."""
+        return _mark_array(_bare(self).argmax(*how, **more))
+
+    def argmin(self, *how: Any, **more: Any) -> Any:
+        """NumPy's, marked."""
+        return _mark_array(_bare(self).argmin(*how, **more))
+
 
 def _mark_array(value: Any) -> Any:
-    """Mark an array, or a number as the array of no dimensions that NumPy also makes of a marked sum."""
-    if isinstance(value, (np.ndarray, np.number, np.bool_, int, float)):
+    """Mark an array, or a number; a truth value, which has no marked kind, as an array of no dimensions."""
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        return _mark_number(value)
+    if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf":
+        return _mark_number(value.item())
+    if isinstance(value, (np.ndarray, np.number, np.bool_, bool)):
         return np.asanyarray(value).view(NotPrivateArray)
     if type(value) is tuple:  # of arrays, where a function has several results; a shape stays as it is
         return tuple(_mark_array(item) if isinstance(item, np.ndarray) else item for item in value)

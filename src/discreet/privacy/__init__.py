@@ -2,7 +2,7 @@
 
 from discreet.privacy.database import Database, Histogram
 from discreet.privacy.distributions import Distribution
-from discreet.privacy.explain import Explanation, explain
+from discreet.privacy.explain import Explanation, explain, least_useful_epsilon
 from discreet.privacy.guarantees import GDP, ZCDP, ApproxDP, Caution, Guarantee, PureDP
 from discreet.privacy.loss import FiniteLoss, PrivacyLoss
 from discreet.privacy.neighbours import ADD_REMOVE, REPLACE, Neighbours
@@ -33,6 +33,7 @@ __all__ = [
     "Verification",
     "epsilon_for_shift",
     "explain",
+    "least_useful_epsilon",
     "posterior_after",
     "shift_bound",
     "verify",

@@ -5,8 +5,9 @@ Q (Asoodeh, Liao, Calmon, Kosut and Sankar 2021 have it as a program in two vari
 tangents, is in docs/proofs/guarantees.md); no order above 1/delta is as good as 1/delta. Any order is valid
 and so are any tangents, so the search for good ones may be careless: a conversion is certified at the numbers
 that the search ends with. With the lower tangent left out (y infinite) it is proposition 12 of Canonne,
-Kamath and Steinke 2020; the gain over that is small for a small delta, and percents for a large one. All
-orders together, in both directions, imply a little more where delta is large.
+Kamath and Steinke 2020; the gain over that is small for a small delta, and percents for a large one. Where
+delta is large, one order and one direction say less than an (epsilon, delta) promise does that follows from
+them, in both directions; so the best that follows from any of those is taken too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from fractions import Fraction
 
 from flint import arb
 
+from discreet.privacy import curve
+from discreet.privacy.pairs import PromisePair
 from discreet.privacy.reals import ball, enclose
 
 __all__ = ["delta_from_rho", "epsilon_from_rho"]
@@ -24,6 +27,9 @@ __all__ = ["delta_from_rho", "epsilon_from_rho"]
 # Beyond this, e to it drowns every improvement on y = infinity.
 _GREATEST_LOG_MOMENT = 50.0
 _GOLDEN = (math.sqrt(5) - 1) / 2
+# A detour over another promise helps where the bound is steeper than that promise's curve, of about a half.
+_STEEP = 0.25
+_VIA = 24
 
 
 def epsilon_from_rho(rho: Fraction, delta: Fraction) -> float:
@@ -32,6 +38,20 @@ def epsilon_from_rho(rho: Fraction, delta: Fraction) -> float:
         return 0.0
     if delta == 0:
         return math.inf
+    found = _epsilon_at_once(rho, delta)
+    if found == 0.0 or not _is_steep(rho, float(delta)):
+        return found
+
+    def via(share: float) -> float:
+        """A smaller delta first, and from that promise to this delta."""
+        first = delta * Fraction(share)
+        return curve.epsilon_bounds(_promised(rho, first), delta).upper
+
+    return min(found, _least_of(via))
+
+
+def _epsilon_at_once(rho: Fraction, delta: Fraction) -> float:
+    """Return the epsilon that one order implies, rounded up, for 0 < delta."""
     plain = _root(lambda gap: _float(rho) * gap * gap + _log(delta) + math.log1p(gap))
     found = enclose(lambda: _plain_epsilon(rho, delta, Fraction(plain))).upper
     if _log_moment(_float(rho), plain) < _GREATEST_LOG_MOMENT:
@@ -44,6 +64,20 @@ def delta_from_rho(rho: Fraction, epsilon: Fraction) -> float:
     """Return a delta, rounded up and at most 1, such that every rho-zCDP mechanism is (epsilon, delta)-DP."""
     if rho == 0:
         return 0.0
+    found = _delta_at_once(rho, epsilon)
+    if not _is_steep(rho, found):
+        return found
+
+    def via(share: float) -> float:
+        """A smaller delta first, and from that promise to this epsilon."""
+        first = Fraction(found) * Fraction(share)
+        return curve.delta_bounds(_promised(rho, first), epsilon).upper
+
+    return min(found, _least_of(via))
+
+
+def _delta_at_once(rho: Fraction, epsilon: Fraction) -> float:
+    """Return the delta that one order implies, rounded up and at most 1."""
     bound, size = _float(epsilon), _float(rho)
     plain = _root(lambda gap: (2 * gap + 1) * size - bound - math.log1p(1 / gap))
     found = min(1.0, enclose(lambda: _plain_delta(rho, epsilon, Fraction(plain))).upper)
@@ -57,6 +91,34 @@ def delta_from_rho(rho: Fraction, epsilon: Fraction) -> float:
         if _certified_epsilon(rho, min(Fraction(delta), Fraction(repr(delta))), gap, y) <= epsilon:
             return min(found, delta)
     return found
+
+
+def _is_steep(rho: Fraction, delta: float) -> bool:
+    """Tell whether delta may fall by more than `_STEEP` a nat: by about its gap, from proposition 12."""
+    if delta == 0.0:
+        return False
+    return delta * (1 + math.sqrt(max(0.0, -math.log(delta)) / _float(rho))) > _STEEP
+
+
+def _least_of(via: Callable[[float], float]) -> float:
+    """Return the least value met for shares between 0 and 1, on a grid and around its best point."""
+
+    def at(logit: float) -> float:
+        return via(1 / (1 + math.exp(-logit)))
+
+    grid = [-8 + 16 * i / _VIA for i in range(_VIA + 1)]
+    values = [at(point) for point in grid]
+    best = values.index(min(values))
+    low, high = grid[max(0, best - 1)], grid[min(_VIA, best + 1)]
+    return min(values[best], _golden(at, low, high)[1])
+
+
+def _promised(rho: Fraction, delta: Fraction) -> PromisePair:
+    """Return the worst pair of the promise that one order gives at this delta."""
+    epsilon = _epsilon_at_once(rho, delta)
+    if math.isinf(epsilon):
+        return PromisePair(Fraction(0), Fraction(1))
+    return PromisePair(max(Fraction(epsilon), Fraction(repr(epsilon))), delta)
 
 
 # --- the bounds, as balls: alpha is 1 + gap -------------------------------------------------------

@@ -20,16 +20,18 @@ from __future__ import annotations
 import math
 import numbers
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
+from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from discreet.errors import InvalidInput
 from discreet.numbers import whole
+from discreet.privacy.distributions import told_apart
 from discreet.privacy.neighbours import ADD_REMOVE, Neighbours
 
 __all__ = ["Database", "Histogram", "count_databases", "databases", "neighbours_of", "read_universe"]
@@ -53,7 +55,14 @@ class Database(Generic[Row]):
                 "a Database is built from rows, and iterating over a mapping loses its counts: "
                 "write Histogram(counts.keys(), counts.values()).database()"
             )
-        object.__setattr__(self, "rows", tuple(sorted(map(_readable, rows), key=_place)))
+        placed = sorted(((_place(row), row) for row in map(_readable, rows)), key=itemgetter(0))
+        for (place, row), (next_place, other) in pairwise(placed):
+            if place == next_place and (row != other or told_apart(row, other)):
+                raise InvalidInput(
+                    f"{row!r} and {other!r} have one place in every order, and a reader can tell them apart: "
+                    "write rows in one type, and so that different ones print differently"
+                )
+        object.__setattr__(self, "rows", tuple(row for _, row in placed))
 
     @cached_property
     def counts(self) -> Mapping[Row, int]:
@@ -86,6 +95,10 @@ class Database(Generic[Row]):
         of one size, and infinity otherwise, as no number of replacements changes the size. A relation
         `.at(k)` covers k of these in one step.
         """
+        if not isinstance(other, Database):
+            raise InvalidInput(
+                f"a distance is between two Databases, and the other is a {type(other).__name__}"
+            )
         missing = (Counter(self.rows) - Counter(other.rows)).total()
         extra = (Counter(other.rows) - Counter(self.rows)).total()
         return _steps(missing, extra, Neighbours.of(neighbours))
@@ -124,6 +137,10 @@ class Histogram(Generic[Row]):
     counts: tuple[int, ...]
 
     def __init__(self, universe: Iterable[Row], counts: Iterable[int]) -> None:
+        if not isinstance(counts, Iterable):
+            raise InvalidInput(
+                f"a histogram needs one count per row, not {type(counts).__name__}: {counts!r}"
+            )
         known, given = read_universe(universe), tuple(counts)
         if len(known) != len(given):
             raise InvalidInput(f"a histogram needs one count per row: {len(known)} rows, {len(given)} counts")
@@ -161,6 +178,10 @@ class Histogram(Generic[Row]):
 
     def distance(self, other: Histogram[Row], neighbours: Neighbours | str = ADD_REMOVE) -> float:
         """The fewest neighbour steps to `other`, over the same universe; see `Database.distance`."""
+        if not isinstance(other, Histogram):
+            raise InvalidInput(
+                f"a distance is between two Histograms, and the other is a {type(other).__name__}"
+            )
         if self.universe != other.universe:
             raise InvalidInput(
                 "histograms have a distance over one universe, in one order: "
@@ -207,12 +228,17 @@ def count_databases(universe: Iterable[Row], n: int, neighbours: Neighbours | st
 
 
 def neighbours_of(
-    database: Database[Row], universe: Iterable[Row], neighbours: Neighbours | str = ADD_REMOVE
+    database: Database[Row],
+    universe: Iterable[Row],
+    neighbours: Neighbours | str = ADD_REMOVE,
+    *,
+    among: Container[Database[Row]] | None = None,
 ) -> tuple[Database[Row], ...]:
     """Return every neighbour of `database` whose rows are in `universe`, once each, nearest first.
 
-    Claim: these are exactly the databases over the universe at distance 1 under the relation. The database
-    itself is not among them.
+    Claim: these are exactly the databases over the universe at distance 1 under the relation; with `among`,
+    those that are in it, if it holds all databases up to some size, or of one size. The database itself is
+    not among them.
 
     >>> neighbours_of(Database("a"), "ab", "add-remove")
     (Database([]), Database(['a', 'a']), Database(['a', 'b']))
@@ -224,7 +250,14 @@ def neighbours_of(
     step = _STEP[relation.kind]
     seen, frontier = {database: None}, [database]
     for _ in range(relation.distance):
-        frontier = [far for far in dict.fromkeys(_reach(frontier, step, known)) if far not in seen]
+        # Rows are taken away before others are added, so no shortest path need leave a set of all small ones.
+        frontier = [
+            far
+            for far in dict.fromkeys(_reach(frontier, step, known))
+            if far not in seen and (among is None or far in among)
+        ]
+        if not frontier:
+            break
         seen.update(dict.fromkeys(frontier))
     return tuple(seen)[1:]
 

@@ -62,6 +62,7 @@ class Distribution(Generic[Outcome]):
     @classmethod
     def certain(cls, outcome: Outcome) -> Distribution[Outcome]:
         """The outcome that always happens."""
+        _check(outcome)
         return cls({outcome: 1})
 
     @classmethod

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -20,6 +21,7 @@ from discreet.errors import InvalidInput, Unsupported
 from discreet.numbers import Exactable, decimal_text, digits_text, exact, fraction_text, probability, whole
 from discreet.privacy.guarantees import GDP, ZCDP, ApproxDP, Caution, Guarantee, PureDP
 from discreet.privacy.loss import PrivacyLoss
+from discreet.privacy.neighbours import ADD_REMOVE, Neighbours
 from discreet.privacy.pairs import grouped_delta
 from discreet.privacy.posterior import Posterior, epsilon_for_shift, posterior_after, shift_bound
 from discreet.privacy.reals import ball, enclose
@@ -27,7 +29,7 @@ from discreet.privacy.reals import ball, enclose
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explain", "least_useful_epsilon"]
 
 _WIDTH = 104
 _PRIORS = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
@@ -35,6 +37,10 @@ _PRIORS = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 10), Fraction(1, 2))
 _USUAL_DELTA = Fraction(1, 10**6)
 # The share of those who did not take part that an attacker may name all the same.
 _FALSE_ALARM = Fraction(1, 20)
+# With as few members as this, what it means to be named is worth a sentence.
+_BASE_RATE = Fraction(1, 1000)
+# A zero-concentrated promise says more than any one (epsilon, delta): it is read at these epsilons besides.
+_READ_AT = (0, Fraction(1, 2), 1, Fraction(3, 2), 2, 3, 4, 6, 8)
 # Beliefs are described but for this many times delta: at delta itself a promise allows a loss of any size.
 _FAILURES = 10
 
@@ -52,6 +58,7 @@ class Explanation:
     n: int | None
     priors: tuple[Fraction, ...]
     cautions: tuple[Caution, ...]
+    neighbours: Neighbours = ADD_REMOVE
 
     @property
     def summary(self) -> str:
@@ -60,11 +67,11 @@ class Explanation:
         if not delta:
             return _fill(
                 f"Whatever is published is at most {_factor(epsilon)} times as likely with your data in the "
-                f"table as without them, and at least {_factor(-epsilon)} times."
+                f"table as {self._words.without}, and at least {_factor(-epsilon)} times."
             )
         return _fill(
             f"Whatever set of results one looks at, it is at most {_factor(epsilon)} times as likely with "
-            f"your data in the table as without them, plus {_up(delta)}; and the other way round."
+            f"your data in the table as {self._words.without}, plus {_up(delta)}; and the other way round."
         )
 
     @property
@@ -90,12 +97,28 @@ class Explanation:
     @cached_property
     def best_guess(self) -> Fraction:
         """The best chance of guessing rightly whether someone took part, from even odds; rounded up."""
-        return min(Fraction(1), (1 + exact(self.loss.advantage, "advantage")) / 2)
+        least = min(exact(loss.advantage, "advantage") for loss in self._losses)
+        return min(Fraction(1), (1 + least) / 2)
 
     @cached_property
     def caught(self) -> Fraction:
         """The most of those who took part that an attacker can name who names one in twenty of the others."""
-        return 1 - exact(self.loss.tradeoff(_FALSE_ALARM), "missed")
+        return 1 - self.missed(_FALSE_ALARM)
+
+    def missed(self, fpr: Exactable) -> Fraction:
+        """The least share of those who took part that any attacker misses who names `fpr` of the others."""
+        return max(exact(loss.tradeoff(fpr), "missed") for loss in self._losses)
+
+    @cached_property
+    def _losses(self) -> tuple[PrivacyLoss, ...]:
+        """Losses that all follow from the guarantee: a figure is that of whichever says most."""
+        if not isinstance(self.guarantee, ZCDP) or not self.guarantee.rho:
+            return (self.loss,)
+        found = [self.loss]
+        for epsilon in _READ_AT:
+            with suppress(Unsupported):
+                found.append(self.guarantee.to(ApproxDP, epsilon=epsilon).loss())
+        return tuple(found)
 
     @property
     def shift(self) -> float:
@@ -107,7 +130,7 @@ class Explanation:
         return {
             "In one sentence": self.summary,
             "What someone could come to believe about you": self._beliefs(),
-            "How well anyone could tell that you took part": self._attack(),
+            self._words.attack: self._attack(),
             "What is learned beyond what the others teach": self._simulation(),
             "You and others together": self._groups(),
             "What it does not promise": _NOT_PROMISED,
@@ -122,11 +145,13 @@ class Explanation:
             "epsilon": _float_above(self.promise.epsilon),
             "delta": _float_above(self.promise.delta),
             "n": self.n,
+            "neighbours": self.neighbours.kind,
             "posteriors": [{"prior": float(p), "low": b.low, "high": b.high} for p, b in self.posteriors],
             "greatest_shift": self.shift,
             "failure": _float_above(self.failure),
             "best_guess_from_even_odds": _float_above(self.best_guess),
             "true_positive_rate_at_5_percent_false": _float_above(self.caught),
+            "least_useful_epsilon": None if self.n is None else float(least_useful_epsilon(self.n)),
             "cautions": [str(caution) for caution in self.cautions],
             "text": self.sections(),
         }
@@ -143,6 +168,10 @@ class Explanation:
             return repr(self.guarantee)
         return f"{self.guarantee!r}, read as {self.promise!r}"
 
+    def beside(self) -> str:
+        """What the density with you is compared with, for the legend of a picture."""
+        return self._words.table
+
     def factor(self) -> str:
         """The greatest ratio of the chances of any result, e**epsilon, rounded up."""
         return _factor(self.promise.epsilon)
@@ -151,6 +180,10 @@ class Explanation:
         return "\n\n".join(
             [self.headline(), *(f"{title}\n{text}" for title, text in self.sections().items())]
         )
+
+    @property
+    def _words(self) -> _Words:
+        return _WORDS[self.neighbours.kind]
 
     def _beliefs(self) -> str:
         rows = [
@@ -167,8 +200,7 @@ class Explanation:
         )
         opening = _fill(
             "Take someone who knows everybody else's data, or whose guesses about the others do not depend "
-            "on you. Seeing the result can move how sure they are that your data are in the table only this "
-            "far:"
+            f"on you. Seeing the result can move how sure they are {self._words.belief} only this far:"
         )
         closing = _fill(
             f"No prior at all moves by more than {_up(100 * exact(self.shift, 'shift'))} percentage points. "
@@ -179,11 +211,13 @@ class Explanation:
         return "\n".join([opening, *rows, closing])
 
     def _attack(self) -> str:
+        caught, others = self.caught * _BASE_RATE, _FALSE_ALARM * (1 - _BASE_RATE)
         return _fill(
-            f"Toss a coin for whether you are in the table and let the cleverest attacker, who knows all the "
-            f"other rows, guess from the result: they are right at most {_percent(self.best_guess)} of the "
-            f"time. If they may wrongly name one in twenty of those who did not take part, they name at most "
-            f"{_percent(self.caught)} of those who did."
+            f"Toss a coin for {self._words.coin} and let the cleverest attacker, who knows all the other "
+            f"rows, guess from the result: they are right at most {_percent(self.best_guess)} of the time. "
+            f"If they may wrongly name one in twenty of {self._words.others}, they name at most "
+            f"{_percent(self.caught)} of {self._words.those}. To be named then proves little: where "
+            f"{self._words.few}, it is right for at most {_percent(caught / (caught + others))} of the named."
         )
 
     def _simulation(self) -> str:
@@ -201,9 +235,9 @@ class Explanation:
                 f"twice that epsilon: a factor of {twice}{far}."
             )
         return _fill(
-            f"Run the same mechanism on the table without you: the chances of its results are {near} of "
-            f"those with you. To within that, whatever is learned about you could have been learned without "
-            f"you. {reverse}"
+            f"Run the same mechanism on the table {self._words.table}: the chances of its results are {near} "
+            f"of those with you. To within that, whatever is learned about you could have been learned "
+            f"without you. {reverse}"
         )
 
     def _groups(self) -> str:
@@ -227,7 +261,7 @@ class Explanation:
         )
 
     def _utility(self, n: int) -> str:
-        floor = Fraction(1, 10 * n)
+        floor = least_useful_epsilon(n)
         epsilon, delta = self.promise.figures()
         added = min(1.0, enclose(lambda: ball(n * delta) * (ball(1) / 10).exp()).upper) if delta else 0.0
         besides = f", and {_up(added)}" if delta else ""
@@ -243,10 +277,60 @@ class Explanation:
         else:
             verdict = "This epsilon is below that: the results say almost nothing about the data."
         return _fill(
-            f"Below epsilon = 1/(10n) = {digits_text(floor, up=False)}, leaving out the data of all {n:,} "
-            f"would change no chance by more than a factor of {_factor(Fraction(1, 10))}{besides}, so that "
-            f"{left}. {verdict}"
+            f"Below epsilon = 1/(10n) = {digits_text(floor, up=False)}, {self._words.all} the data of all "
+            f"{n:,} would change no chance by more than a factor of {_factor(Fraction(1, 10))}{besides}, so "
+            f"that {left}. {verdict}"
         )
+
+
+@dataclass(frozen=True)
+class _Words:
+    """How the text says what a neighbour is."""
+
+    without: str
+    belief: str
+    attack: str
+    coin: str
+    others: str
+    those: str
+    few: str
+    table: str
+    all: str
+
+
+_WORDS = {
+    "add-remove": _Words(
+        without="without them",
+        belief="that your data are in the table",
+        attack="How well anyone could tell that you took part",
+        coin="whether you are in the table",
+        others="those who did not take part",
+        those="those who did",
+        few="one in a thousand took part",
+        table="without you",
+        all="leaving out",
+    ),
+    "replace": _Words(
+        without="with anybody else's in their place",
+        belief="that your data say one thing and not another",
+        attack="How well anyone could tell what your data say",
+        coin="which of two rows is yours",
+        others="those who have the one row",
+        those="those who have the other",
+        few="one in a thousand has the other",
+        table="with anybody else's data in place of yours",
+        all="exchanging",
+    ),
+}
+
+
+def least_useful_epsilon(n: int) -> Fraction:
+    """Return 1/(10n): below it n units together are promised an epsilon of a tenth, and little is learned.
+
+    >>> least_useful_epsilon(1000)
+    Fraction(1, 10000)
+    """
+    return Fraction(1, 10 * whole(n, "n", least=1))
 
 
 _NOT_PROMISED = textwrap.dedent(
@@ -267,10 +351,12 @@ def explain(
     delta: Exactable | None = None,
     n: int | None = None,
     priors: Sequence[Exactable] = _PRIORS,
+    neighbours: Neighbours | str = ADD_REMOVE,
 ) -> Explanation:
     """Explain a guarantee (a number is read as a pure epsilon, or with `delta` as an approximate one).
 
-    `n` is the number of units, where it is public: it says whether delta is small enough and whether epsilon
+    `neighbours` says what the promise is about: taking part, or what one's data say. `n` is the number of
+    units, where it is public: it says whether delta is small enough and whether epsilon
     is large enough to learn anything. `ZCDP` and `GDP` are read as the (epsilon, delta) that follows at
     `delta`: by default one in a million, or a hundredth of 1/n where that is less.
     """
@@ -282,11 +368,16 @@ def explain(
         delta = _USUAL_DELTA if n is None else min(_USUAL_DELTA, Fraction(1, 100 * n))
     promise = _as_approx(guarantee, delta)
     loss = guarantee.loss() if isinstance(guarantee, (PureDP, ApproxDP, GDP)) else promise.loss()
+    if isinstance(priors, (str, bytes)) or not isinstance(priors, Sequence) or not priors:
+        raise InvalidInput("priors must be a list of at least one prior")
     believed = [probability(prior, "prior") for prior in priors]
-    if not believed:
-        raise InvalidInput("give at least one prior")
+    relation = Neighbours.of(neighbours)
+    if relation.distance != 1:
+        raise InvalidInput(
+            "explain says what is promised to one unit; explain guarantee.group(k) for k of them together"
+        )
     cautions = promise.cautions(n) if n is not None else ()
-    return Explanation(guarantee, promise, loss, n, tuple(believed), cautions)
+    return Explanation(guarantee, promise, loss, n, tuple(believed), cautions, relation)
 
 
 def _as_approx(guarantee: Guarantee, delta: Exactable | None) -> ApproxDP:

@@ -26,8 +26,9 @@ __all__ = ["FinitePair", "PowerCurve"]
 
 Point = tuple[Fraction, Fraction]
 
-# A curve of more corners than this takes seconds to apply to another.
-_MOST_CORNERS = 3000
+# A curve of more corners than this takes seconds to apply to another; so does one of fewer, whose rates are
+# fractions of this many bits together.
+_MOST_CORNERS, _MOST_BITS = 3000, 10_000_000
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,9 @@ class FinitePair(Pair):
     @classmethod
     def of(cls, p: Sequence[Exactable], q: Sequence[Exactable]) -> FinitePair:
         """Read two distributions over the same outcomes, listed in the same order."""
+        for name, given in (("p", p), ("q", q)):
+            if isinstance(given, (str, bytes)) or not hasattr(given, "__len__"):
+                raise InvalidInput(f"{name} must be a list of probabilities, not {type(given).__name__}")
         if len(p) != len(q):
             raise InvalidInput(
                 f"p lists {len(p)} outcomes and q lists {len(q)}; list the same outcomes in both"
@@ -171,15 +175,20 @@ class PowerCurve:
 
     def times(self, k: int) -> PowerCurve:
         """Return this curve applied k times, by doubling."""
-        if k * len(self.points) > _MOST_CORNERS:
+        corners = k * len(self.points)
+        if corners > _MOST_CORNERS or corners * k * self._bits() > _MOST_BITS:
             raise Unsupported(
                 f"the exact curve of these {len(self.points)} points for a group of {k} would have too many "
-                "corners; take the group of a promise instead: PrivacyLoss.approx(loss.epsilon(delta), delta)"
+                "corners or digits; take the group of a promise instead: "
+                "PrivacyLoss.approx(loss.epsilon(delta), delta)"
             )
         if k == 1:
             return self
         half = self.times(k // 2)
         return half.after(half) if k % 2 == 0 else self.after(half.after(half))
+
+    def _bits(self) -> int:
+        return max(max(x.denominator, y.denominator).bit_length() for x, y in self.points)
 
     def either(self, other: PowerCurve) -> PowerCurve:
         """Return the least concave curve that is above both."""

@@ -13,14 +13,13 @@ direction, bounded from both sides with certified arithmetic; the plain ones (`e
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
 from discreet.errors import InvalidInput
-from discreet.numbers import Exactable, exact, nonnegative, positive, probability, whole
+from discreet.numbers import Exactable, exact, is_infinite, nonnegative, positive, probability, whole
 from discreet.privacy import curve
 from discreet.privacy.finite import FinitePair
 from discreet.privacy.neighbours import ADD_REMOVE, Neighbours
@@ -190,7 +189,7 @@ class PrivacyLoss:
 
     def renyi_bounds(self, alpha: Exactable) -> Bounds:
         """Bound the Renyi divergence of order alpha >= 1 (1: Kullback-Leibler; math.inf: greatest loss)."""
-        if alpha == math.inf:
+        if is_infinite(alpha):
             return self.max_divergence_bounds
         order = exact(alpha, "alpha")
         if order < 1:

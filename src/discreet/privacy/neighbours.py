@@ -34,7 +34,7 @@ class Neighbours:
     def __post_init__(self) -> None:
         if self.kind not in self.KINDS:
             raise InvalidInput(f"neighbours must be 'add-remove' or 'replace', not {self.kind!r}")
-        whole(self.distance, "distance", least=1)
+        object.__setattr__(self, "distance", whole(self.distance, "distance", least=1))
 
     @classmethod
     def of(cls, relation: Neighbours | str) -> Neighbours:

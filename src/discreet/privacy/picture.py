@@ -1,4 +1,4 @@
-"""Pictures of what a guarantee means. Needs matplotlib: pip install 'discreet[plot]'."""
+"""Pictures of what a guarantee means. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def draw_explanation(explanation: Explanation) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError as missing:
-        raise Unsupported("plots need matplotlib: pip install 'discreet[plot]'") from missing
+        raise Unsupported(
+            "plots need matplotlib: pip install matplotlib, or discreet with its extra, plot"
+        ) from missing
     figure = Figure(figsize=(13, 4.2), layout="constrained")
     band, tradeoff, belief = figure.subplots(1, 3)
     _draw_band(band, explanation)
@@ -48,7 +50,7 @@ def _draw_band(axes: Axes, explanation: Explanation) -> None:
     x = np.linspace(-4.0, 4.0, 401)
     density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     axes.fill_between(
-        x, density / factor, density * factor, color=_BAND, alpha=0.45, lw=0, label="without you"
+        x, density / factor, density * factor, color=_BAND, alpha=0.45, lw=0, label=explanation.beside()
     )
     axes.plot(x, density, color=_INK, lw=2, label="with you")
     axes.set_ylim(0, max(1.25, min(factor, 3.0) * 1.1) * density.max())
@@ -65,7 +67,7 @@ def _draw_band(axes: Axes, explanation: Explanation) -> None:
 def _draw_tradeoff(axes: Axes, explanation: Explanation) -> None:
     """The false-negative rate that an attacker cannot beat at each false-positive rate."""
     rates = [Fraction(i, _POINTS - 1) for i in range(_POINTS)]
-    missed = [float(explanation.loss.tradeoff(rate)) for rate in rates]
+    missed = [float(explanation.missed(rate)) for rate in rates]
     shown = [float(rate) for rate in rates]
     axes.fill_between(shown, missed, 0, color=_QUIET, alpha=0.15, lw=0)
     axes.plot(shown, missed, color=_INK, lw=2)

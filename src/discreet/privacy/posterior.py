@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from discreet.numbers import Exactable, exact, nonnegative, probability
+from discreet.numbers import Exactable, exact, is_infinite, nonnegative, probability
 from discreet.privacy.reals import Bounds, Real, ball, enclose
 
 __all__ = ["Posterior", "epsilon_for_shift", "loss_within", "posterior_after", "shift_bound"]
@@ -36,7 +36,7 @@ def posterior_after(epsilon: Exactable, prior: Exactable = 0.5) -> Posterior:
     Posterior(low=0.0037021967585535243, high=0.026723630989395227)
     """
     believed = probability(prior, "prior")
-    if epsilon == math.inf:
+    if is_infinite(epsilon):
         return Posterior(0.0 if believed < 1 else 1.0, 1.0 if believed > 0 else 0.0)
     loss = nonnegative(epsilon, "epsilon")
 
@@ -123,7 +123,7 @@ def shift_bound(epsilon: Exactable) -> float:
 
     It is reached from the prior 1 / (1 + e**(epsilon / 2)), upwards, and from one minus that, downwards.
     """
-    if epsilon == math.inf:
+    if is_infinite(epsilon):
         return 1.0
     loss = nonnegative(epsilon, "epsilon")
     return min(1.0, enclose(lambda: ball(loss / 4).tanh()).upper)

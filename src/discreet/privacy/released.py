@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from discreet.errors import InvalidInput
 from discreet.privacy.guarantees import Guarantee
 
 __all__ = ["Released"]
@@ -25,6 +26,12 @@ class Released(Generic[Value]):
 
     value: Value
     guarantee: Guarantee
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee):
+            raise InvalidInput(
+                f"a released value keeps a PureDP, ApproxDP, ZCDP or GDP promise, not {self.guarantee!r}"
+            )
 
     def map(self, function: Callable[[Value], Other]) -> Released[Other]:
         """Return `function` of the value, under the same guarantee: post-processing.

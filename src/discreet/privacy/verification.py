@@ -263,9 +263,8 @@ class Verification:
     def pairs(self) -> Iterator[tuple[Database[Any], Database[Any]]]:
         """Yield every ordered pair of neighbours: both (D, D') and (D', D)."""
         for database in self.laws:
-            for neighbour in neighbours_of(database, self.universe, self.neighbours):
-                if neighbour in self.laws:
-                    yield database, neighbour
+            for neighbour in neighbours_of(database, self.universe, self.neighbours, among=self.laws):
+                yield database, neighbour
 
     def _left_out(self) -> Iterator[tuple[Database[Any], list[Distribution[Any]]]]:
         """Yield every database with a unit left out, and the laws for all that can stand in its place."""
@@ -333,13 +332,23 @@ def _refuse_too_many(universe: tuple[Any, ...], n: int, relation: Neighbours, li
     count = count_databases(universe, n, relation)
     different = min(n, len(universe))
     step = different * (len(universe) - 1) if relation.kind == "replace" else different + len(universe)
-    each = min(count - 1, step**relation.distance)
+    each = min(count - 1, step ** min(relation.distance, _FAR))
     if count * each > whole(limit, "limit", least=1):
         raise InvalidInput(
-            f"that is {count:,} databases with up to {each:,} neighbours each, and limit={limit:,} pairs. "
+            f"that is {_count(count)} databases with up to {_count(each)} neighbours each, and "
+            f"limit={_count(limit)} pairs. "
             "Most mechanisms that can be broken are broken by two or three rows of two or three values: "
             "lower n, take a smaller universe, or raise limit"
         )
+
+
+# At this distance the neighbours are counted as all databases, unless each has a single one.
+_FAR = 100
+
+
+def _count(number: int) -> str:
+    digits = round(number.bit_length() * math.log10(2))
+    return f"{number:,}" if digits < 20 else f"about 10**{digits}"
 
 
 # --- values ------------------------------------------------------------------------------------------
