@@ -219,7 +219,7 @@ def add(steps: NDArray[Any], noise: NDArray[Any]) -> NDArray[Any]:
     ):
         total: NDArray[np.int64] = steps + noise
         return total
-    sums: NDArray[Any] = steps.astype(object) + noise.astype(object)
+    sums = np.asarray(steps.astype(object) + noise.astype(object), object)
     fits = all(-(2**63) <= value < 2**63 for value in sums.ravel().tolist())
     return sums.astype(np.int64) if fits else sums
 

@@ -29,7 +29,7 @@ _GREATEST_LOG_MOMENT = 50.0
 _GOLDEN = (math.sqrt(5) - 1) / 2
 # A detour over another promise helps where the bound is steeper than that promise's curve, of about a half.
 _STEEP = 0.25
-_VIA = 24
+_VIA, _VIA_ROUNDS = 12, 12
 
 
 def epsilon_from_rho(rho: Fraction, delta: Fraction) -> float:
@@ -110,7 +110,7 @@ def _least_of(via: Callable[[float], float]) -> float:
     values = [at(point) for point in grid]
     best = values.index(min(values))
     low, high = grid[max(0, best - 1)], grid[min(_VIA, best + 1)]
-    return min(values[best], _golden(at, low, high)[1])
+    return min(values[best], _golden(at, low, high, _VIA_ROUNDS)[1])
 
 
 def _promised(rho: Fraction, delta: Fraction) -> PromisePair:
@@ -209,11 +209,13 @@ def _tangent_estimate(rho: float, log_delta: float, gap: float, y: float) -> flo
     return math.log(gap / order) + math.log1p(excess) if excess > -1 else math.inf
 
 
-def _golden(value: Callable[[float], float], low: float, high: float) -> tuple[float, float]:
+def _golden(
+    value: Callable[[float], float], low: float, high: float, rounds: int = 32
+) -> tuple[float, float]:
     """Return a point between low and high at which `value` is nearly least, and its value."""
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = value(left), value(right)
-    for _ in range(32):
+    for _ in range(rounds):
         if at_left <= at_right:
             high, right, at_right = right, left, at_left
             left = high - _GOLDEN * (high - low)
