@@ -409,7 +409,8 @@ def test_least_useful_epsilon() -> None:
 
 
 def test_priors_are_a_list_and_the_relation_is_one_step() -> None:
-    for wrong in (0.5, "0.5", []):
+    nothing: list[float] = []
+    for wrong in (0.5, "0.5", nothing):
         with pytest.raises(InvalidInput, match="priors"):
             explain(1, priors=wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="group"):

@@ -139,7 +139,7 @@ class NotPrivate:
     NotPrivateArray([...])
     """
 
-    def __init__(self, *, seed: int | str) -> None:
+    def __init__(self, *, seed: int | np.integer[Any] | str) -> None:
         if not isinstance(seed, str):
             number = exact(seed, "seed")
             if number.denominator != 1 or not isinstance(seed, (int, np.integer)):
@@ -179,7 +179,7 @@ class NotPrivate:
 
 
 def _mark_number(value: int | float | np.number[Any]) -> NotPrivateInt | NotPrivateFloat:
-    return NotPrivateInt(value) if isinstance(value, (int, np.integer)) else NotPrivateFloat(value)  # type: ignore[arg-type]
+    return NotPrivateInt(value) if isinstance(value, (int, np.integer)) else NotPrivateFloat(value)
 
 
 def _marked_ufunc(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **how: Any) -> Any:

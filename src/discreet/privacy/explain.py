@@ -368,7 +368,8 @@ def explain(
         delta = _USUAL_DELTA if n is None else min(_USUAL_DELTA, Fraction(1, 100 * n))
     promise = _as_approx(guarantee, delta)
     loss = guarantee.loss() if isinstance(guarantee, (PureDP, ApproxDP, GDP)) else promise.loss()
-    if isinstance(priors, (str, bytes)) or not isinstance(priors, Sequence) or not priors:
+    listed: object = priors
+    if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence) or not priors:
         raise InvalidInput("priors must be a list of at least one prior")
     believed = [probability(prior, "prior") for prior in priors]
     relation = Neighbours.of(neighbours)
