@@ -13,6 +13,8 @@ import typer
 from discreet import __version__
 from discreet.cli.demo import demo
 from discreet.cli.explain import explain
+from discreet.cli.noise import noise
+from discreet.cli.solve import solve
 from discreet.errors import DiscreetError
 
 __all__ = ["app", "main"]
@@ -40,6 +42,8 @@ def _discreet(
 
 app.command()(demo)
 app.command()(explain)
+app.command()(solve)
+app.command()(noise)
 
 
 def main() -> None:

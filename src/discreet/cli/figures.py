@@ -10,8 +10,10 @@ __all__ = ["figure"]
 _LONGEST, _SHOWN = 4000, 40
 
 
-def figure(text: str) -> Fraction:
-    """Read `0.1`, `1e-6` or `1/3` as the rational that it is."""
+def figure(text: str | Fraction) -> Fraction:
+    """Read `0.1`, `1e-6` or `1/3` as the rational that it is; a default, which is one already, stays."""
+    if isinstance(text, Fraction):
+        return text
     from discreet.errors import InvalidInput
     from discreet.numbers import exact
 

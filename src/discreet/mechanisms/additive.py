@@ -10,20 +10,26 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, Literal, Self
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from flint import arb
 
 from discreet.errors import InvalidInput, Unsupported
-from discreet.mechanisms.answers import add, from_steps, read_answers, to_steps
+from discreet.mechanisms.answers import add, from_step, from_steps, read_answers, round_to_step, to_steps
 from discreet.mechanisms.search import greatest, least, least_whole
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.mechanisms.tails import IntegerLaw
 from discreet.noise import SYSTEM, Source
+from discreet.noise.blocks import BlockSampler
+from discreet.noise.source import checked
 from discreet.numbers import Exactable, exact, fraction_text, nonnegative, positive, probability, whole
 from discreet.privacy import GDP, ZCDP, ApproxDP, Bounds, Guarantee, Neighbours, PrivacyLoss, PureDP
 from discreet.privacy.reals import Inexact, ball, certainly, enclose
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["AdditiveNoise", "Bound", "Norm", "Sensitive", "guarantee_asked", "read_guarantee"]
 
@@ -49,8 +55,8 @@ class AdditiveNoise(ABC):
         """The law of the noise, in steps of the grid."""
 
     @abstractmethod
-    def _draw(self, shape: tuple[int, ...], source: Source) -> Any:
-        """Draw noise, in steps of the grid."""
+    def _make_sampler(self) -> BlockSampler:
+        """Return what draws the noise, in steps of the grid."""
 
     @abstractmethod
     def loss(self, sensitivity: Sensitive = 1, *, neighbours: Neighbours | str | None = None) -> PrivacyLoss:
@@ -65,12 +71,29 @@ class AdditiveNoise(ABC):
         nearest to the answers) + independent exact noise; so every figure of `loss` holds for it. A single
         Fraction, Decimal or int on a grid comes back as a Fraction.
         """
+        if type(answers) is int and self.grid is None:
+            return checked(source).label(answers + self._sampler.draw(source))
+        if type(answers) is float and self.grid is not None and math.isfinite(answers):
+            noisy_step = round_to_step(answers, self.grid) + self._sampler.draw(checked(source))
+            return source.label(from_step(noisy_step, self.grid))
         read = read_answers(answers)
         self._check_size(read.values.size, whole=read.whole)
-        grid = Fraction(1) if self.grid is None else self.grid
-        steps = to_steps(read, grid)
-        noisy = add(steps, np.asarray(self._draw(steps.shape, source)))
-        return source.label(from_steps(noisy, grid, read))
+        steps = to_steps(read, self._step)
+        noisy = add(steps, np.asarray(self._draw(steps.shape, checked(source))))
+        return source.label(from_steps(noisy, self._step, read))
+
+    def _draw(self, shape: tuple[int, ...], source: Source) -> Any:
+        """Draw noise, in steps of the grid: an int, or an array of this shape."""
+        if shape == ():
+            return self._sampler.draw(source)
+        return self._sampler.fill(math.prod(shape), source).reshape(shape)
+
+    @cached_property
+    def _sampler(self) -> BlockSampler:
+        return self._make_sampler()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_sampler"}
 
     def _check_size(self, count: int, *, whole: bool) -> None:
         name = type(self).__name__
@@ -129,6 +152,20 @@ class AdditiveNoise(ABC):
     def expected_error(self) -> float:
         """E|noise| for one answer, rounded up; for the l1 norm of several, times their number."""
         return enclose(lambda: self._law.mean_size() * ball(self._step)).upper
+
+    def chance(self, steps: int) -> float:
+        """Return the chance that the noise is exactly this many steps of the grid, rounded up."""
+        at = abs(whole(steps, "steps", least=-(1 << 62)))
+        return enclose(lambda: (self._law.tail(at) - self._law.tail(at + 1)) / (2 if at else 1)).upper
+
+    def plot(self, *, confidence: Exactable = 0.95, sensitivity: Sensitive = 1) -> Figure:
+        """Draw the noise with its error band, beside the same on a neighbour this far away, and its tail."""
+        from discreet.mechanisms.picture import draw_noise
+
+        moved = (
+            sensitivity.linf if isinstance(sensitivity, Sensitivity) else positive(sensitivity, "sensitivity")
+        )
+        return draw_noise(self, confidence, float(moved))
 
     @property
     def _step(self) -> Fraction:

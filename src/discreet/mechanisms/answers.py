@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
 
-__all__ = ["Answers", "add", "from_steps", "read_answers", "to_steps"]
+__all__ = ["Answers", "add", "from_step", "from_steps", "read_answers", "round_to_step", "to_steps"]
 
 # Sums of two integers below this fit 64 bits.
 _HALF = 1 << 62
@@ -155,11 +155,14 @@ def to_steps(answers: Answers, grid: Fraction) -> NDArray[Any]:
     if values.dtype == np.int64 and grid.numerator == 1 and np.abs(values).max() < _HALF // grid.denominator:
         multiples: NDArray[np.int64] = values * np.int64(grid.denominator)
         return multiples
-    return _fitted([_round_exactly(value, grid) for value in values.ravel().tolist()]).reshape(values.shape)
+    return _fitted([round_to_step(value, grid) for value in values.ravel().tolist()]).reshape(values.shape)
 
 
-def _round_exactly(value: int | float | Fraction, grid: Fraction) -> int:
-    return math.floor(Fraction(value) / grid + Fraction(1, 2))
+def round_to_step(value: int | float | Fraction, grid: Fraction) -> int:
+    """Return floor(value / grid + 1/2), in integers."""
+    top, bottom = value.as_integer_ratio()
+    top, bottom = top * grid.denominator, bottom * grid.numerator
+    return (2 * top + bottom) // (2 * bottom)
 
 
 def _round_doubles(values: NDArray[np.float64], grid: Fraction) -> NDArray[Any]:
@@ -179,7 +182,7 @@ def _round_doubles(values: NDArray[np.float64], grid: Fraction) -> NDArray[Any]:
     unclear = np.flatnonzero(~clear.ravel())
     if not unclear.size:
         return rounded
-    exact = [_round_exactly(value, grid) for value in values.ravel()[unclear].tolist()]
+    exact = [round_to_step(value, grid) for value in values.ravel()[unclear].tolist()]
     if all(-_HALF < step < _HALF for step in exact):
         rounded.ravel()[unclear] = exact
         return rounded
@@ -233,16 +236,17 @@ def from_steps(steps: NDArray[Any], grid: Fraction, answers: Answers) -> Any:
         return int(steps[()]) if answers.scalar else steps
     if answers.scalar:
         exact = int(steps[()]) * grid
-        return exact if not answers.inexact else _nearest(exact)
+        return exact if not answers.inexact else from_step(int(steps[()]), grid)
     small = steps.dtype == np.int64 and max(grid.numerator, grid.denominator) < 1 << 53
     if small and max(int(steps.max()), -int(steps.min())) * grid.numerator < 1 << 63:
         floats: NDArray[np.float64] = steps * np.int64(grid.numerator) / float(grid.denominator)
         return floats
-    return np.array([_nearest(step * grid) for step in steps.ravel().tolist()]).reshape(steps.shape)
+    return np.array([from_step(step, grid) for step in steps.ravel().tolist()]).reshape(steps.shape)
 
 
-def _nearest(number: Fraction) -> float:
+def from_step(step: int, grid: Fraction) -> float:
+    """Return the double nearest to step * grid, or infinity beyond the largest."""
     try:
-        return float(number)
+        return step * grid.numerator / grid.denominator
     except OverflowError:
-        return math.inf if number > 0 else -math.inf
+        return math.inf if step > 0 else -math.inf

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 from flint import arb
 
@@ -25,7 +25,8 @@ from discreet.mechanisms.additive import (
 )
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.mechanisms.tails import DiscreteGaussianLaw
-from discreet.noise import Source, discrete_gaussian
+from discreet.noise.blocks import BlockSampler
+from discreet.noise.laws import gaussian_sampler
 from discreet.numbers import Exactable, exact, positive
 from discreet.privacy import GDP, ZCDP, ApproxDP, Guarantee, Neighbours, PrivacyLoss, PureDP
 from discreet.privacy.reals import ball, enclose
@@ -110,8 +111,8 @@ class Gaussian(AdditiveNoise):
     def _law(self) -> DiscreteGaussianLaw:
         return DiscreteGaussianLaw(self.variance / self._step**2)
 
-    def _draw(self, shape: tuple[int, ...], source: Source) -> Any:
-        return discrete_gaussian(self.variance / self._step**2, shape or None, source=source)
+    def _make_sampler(self) -> BlockSampler:
+        return gaussian_sampler(self.variance / self._step**2)
 
     def loss(self, sensitivity: Sensitive = 1, *, neighbours: Neighbours | str | None = None) -> PrivacyLoss:
         """Return the loss of a release whose answers move by at most `sensitivity` in l2.

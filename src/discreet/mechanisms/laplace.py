@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 from discreet.errors import InvalidInput
 from discreet.mechanisms.additive import (
@@ -25,7 +25,8 @@ from discreet.mechanisms.additive import (
 )
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.mechanisms.tails import DiscreteLaplaceLaw
-from discreet.noise import Source, discrete_laplace
+from discreet.noise.blocks import BlockSampler
+from discreet.noise.laws import laplace_sampler
 from discreet.numbers import Exactable, positive
 from discreet.privacy import ApproxDP, Guarantee, Neighbours, PrivacyLoss, PureDP
 
@@ -82,8 +83,8 @@ class Laplace(AdditiveNoise):
     def _law(self) -> DiscreteLaplaceLaw:
         return DiscreteLaplaceLaw(self._step / self.scale)
 
-    def _draw(self, shape: tuple[int, ...], source: Source) -> Any:
-        return discrete_laplace(self.scale / self._step, shape or None, source=source)
+    def _make_sampler(self) -> BlockSampler:
+        return laplace_sampler(self.scale / self._step)
 
     def loss(self, sensitivity: Sensitive = 1, *, neighbours: Neighbours | str | None = None) -> PrivacyLoss:
         """Return the loss of a release whose answers move by at most `sensitivity` in l1.

@@ -14,13 +14,13 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import InvalidInput
-from discreet.noise.blocks import block_sampler
+from discreet.noise.blocks import BlockSampler, block_sampler
 from discreet.noise.coins import Size, shape_of
 from discreet.noise.energy import Energy
 from discreet.noise.source import SYSTEM, Source, checked
 from discreet.numbers import Exactable, positive
 
-__all__ = ["discrete_gaussian", "discrete_laplace", "geometric"]
+__all__ = ["discrete_gaussian", "discrete_laplace", "gaussian_sampler", "geometric", "laplace_sampler"]
 
 _LONGEST = 4096
 
@@ -32,7 +32,12 @@ def discrete_laplace(scale: Exactable, size: Size = None, *, source: Source = SY
     An int, or an array of int64; from a scale of 2**54 up, an array of Python integers, as in the event
     (rarer than any other in this world) that a value at a smaller scale does not fit 64 bits.
     """
-    return _draw(Energy.laplace(_short(scale, "scale")), True, size, source)
+    return _draw(laplace_sampler(scale), size, source)
+
+
+def laplace_sampler(scale: Exactable) -> BlockSampler:
+    """Return what draws for `discrete_laplace`, for whoever draws again and again."""
+    return block_sampler(Energy.laplace(_short(scale, "scale")), True)
 
 
 def discrete_gaussian(variance: Exactable, size: Size = None, *, source: Source = SYSTEM) -> Any:
@@ -41,7 +46,12 @@ def discrete_gaussian(variance: Exactable, size: Size = None, *, source: Source 
     Claim: draws are independent, each with exactly this law (Canonne, Kamath, Steinke 2020). `variance` is
     the parameter; the law's own variance is slightly below it.
     """
-    return _draw(Energy.gaussian(_short(variance, "variance")), True, size, source)
+    return _draw(gaussian_sampler(variance), size, source)
+
+
+def gaussian_sampler(variance: Exactable) -> BlockSampler:
+    """Return what draws for `discrete_gaussian`, for whoever draws again and again."""
+    return block_sampler(Energy.gaussian(_short(variance, "variance")), True)
 
 
 def geometric(scale: Exactable, size: Size = None, *, source: Source = SYSTEM) -> Any:
@@ -49,7 +59,7 @@ def geometric(scale: Exactable, size: Size = None, *, source: Source = SYSTEM) -
 
     Claim: draws are independent, each with exactly this law: P(x) = (1 - exp(-1 / scale)) exp(-x / scale).
     """
-    return _draw(Energy.laplace(_short(scale, "scale")), False, size, source)
+    return _draw(block_sampler(Energy.laplace(_short(scale, "scale")), False), size, source)
 
 
 def _short(value: Exactable, name: str) -> Fraction:
@@ -64,9 +74,8 @@ def _short(value: Exactable, name: str) -> Fraction:
     return number
 
 
-def _draw(energy: Energy, two_sided: bool, size: Size, source: Source) -> Any:
+def _draw(sampler: BlockSampler, size: Size, source: Source) -> Any:
     shape, source = shape_of(size), checked(source)
-    sampler = block_sampler(energy, two_sided)
     if size is None:
         return source.label(sampler.draw(source))
     return source.label(sampler.fill(math.prod(shape), source).reshape(shape))
