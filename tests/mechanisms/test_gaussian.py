@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from discreet.errors import DiscreetError, InvalidInput, Unsupported
 from discreet.mechanisms.answers import read_answers, to_steps
-from discreet.mechanisms.gaussian import Gaussian, gaussian_promise, squared_steps
+from discreet.mechanisms.gaussian import Gaussian, _promised_mu, gaussian_promise, squared_steps
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.privacy import GDP, ZCDP, ApproxDP, PrivacyLoss, PureDP
+from discreet.privacy.reals import precision
 from tests.noise.exact import Law, findings
 from tests.privacy.truths import mp, mpf, real
 from tests.statistics import assert_passes, judge
@@ -286,3 +287,15 @@ def test_wrong_use_is_refused_with_a_reason(ask: Callable[[], object]) -> None:
     with pytest.raises(DiscreetError) as refused:
         ask()
     assert len(str(refused.value)) > 15
+
+
+def test_the_price_of_the_lattice_is_counted_for_every_answer_that_moves() -> None:
+    """The formula of the claim, with smoothing so small that its second part is seen."""
+    variance, square, smoothing = F(2), F(3), F(1, 4)
+    first = mp.exp(-2 * mp.pi**2 * real(smoothing))
+    for moved in (1, 2, 50):
+        with precision(96):
+            found = _promised_mu(variance, square, moved, smoothing)
+        eta = 2 * first / (1 - first)
+        truth = mp.sqrt(real(square) / real(variance - smoothing)) + 12 * moved * mp.atanh(eta)
+        assert abs(mpf(float(found)) - truth) < mpf(10) ** -12

@@ -1,6 +1,7 @@
 """Laplace noise keeps what it promises, is as large as it says, and is no larger than it has to be."""
 
 import math
+import pickle
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction as F
@@ -368,3 +369,26 @@ def test_values_are_frozen_equal_and_hashable() -> None:
         Laplace(1).scale = F(2)  # type: ignore[misc]
     assert repr(Laplace(0.5, grid=0.25, size=3)) == "Laplace(scale=0.5, grid=0.25, size=3)"
     assert isinstance(Laplace(1).loss(), PrivacyLoss)
+
+
+# --- what a single mistake would pass by ----------------------------------------------------------------
+
+
+def test_of_a_sensitivity_it_is_the_l1_norm_that_counts() -> None:
+    assert Laplace(10).guarantee(Sensitivity.counts(4)).epsilon == F(4, 10)
+    assert Laplace.calibrate(epsilon=1, sensitivity=Sensitivity.sums([(0, 1), (-7, 2)])).scale >= 8
+
+
+@pytest.mark.parametrize("x", [2.4999, 2.5, -2.5, -2.5001, 0.49999999999999994, 1e18, -0.0])
+def test_one_answer_is_rounded_as_many_are(x: float) -> None:
+    """Noise this narrow is 0 but for e**-1000, so that what is left is the rounding."""
+    still, steps = Laplace(F(1, 1000), grid=1), math.floor(F(x) + F(1, 2))
+    assert still.release(x) == still.release(np.array([x]))[0] == still.release(F(x)) == steps
+    assert still.release(np.float32(2.5)) == 3
+
+
+def test_a_mechanism_is_pickled_without_its_tables() -> None:
+    m = Laplace(10)
+    m.release(1)
+    assert len(pickle.dumps(m)) < 1000
+    assert pickle.loads(pickle.dumps(m)) == m

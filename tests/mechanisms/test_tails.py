@@ -7,7 +7,7 @@ import pytest
 from discreet.errors import Unsupported
 from discreet.mechanisms.tails import DiscreteGaussianLaw, DiscreteLaplaceLaw, IntegerLaw
 from discreet.privacy.lattice import gaussian_mean_size
-from discreet.privacy.reals import enclose
+from discreet.privacy.reals import enclose, precision
 from tests.privacy.truths import encloses, is_tight, mp, mpf, real
 
 LAPLACES = [F(1, 50), F(1, 3), F(1), F(4), F(40)]
@@ -134,3 +134,18 @@ def test_gaussian_mean_size(variance: F) -> None:
     series = smooth * (1 - 1 / (12 * real(variance)) - 1 / (240 * real(variance) ** 2))
     assert abs(found.lower - series) <= smooth / real(variance) ** 3 + smooth * mpf(10) ** -15
     assert is_tight(found)
+
+
+@pytest.mark.parametrize("first", [0, 3, 8, 20])
+def test_a_bad_place_to_begin_widens_the_ball_and_does_no_more(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    law, m, k = DiscreteLaplaceLaw(F(1, 2)), 60, 20
+    with precision(96):
+        truth = law.sum_tail(m, k)
+        monkeypatch.setattr(DiscreteLaplaceLaw, "_first_that_matters", lambda *_: first)
+        found = law.sum_tail(m, k)
+    assert found.overlaps(truth)
+    assert found.upper() >= truth.lower()
+    if first >= 8:
+        assert found.rad() > truth.rad()

@@ -85,7 +85,7 @@ class DiscreteLaplaceLaw(IntegerLaw):
         if m <= 0 or k == 1:
             return self.tail(m)
         q, gap = self._ratio(), -(-ball(self.rate)).expm1()
-        first = self._first_that_matters(m, k)
+        first = min(self._first_that_matters(m, k), k - 1)
         heads = _binomial(k, first, q / (1 + q), 1 / (1 + q))
         rest, step = _negative_tail(m - first, k, q, gap), _negative_mass(m - first - 1, k, q, gap)
         total, j = arb(0), first
