@@ -12,12 +12,17 @@ import pytest
 
 from discreet import noise
 from discreet.noise import ranking as ranking_module
-from discreet.noise.ranking import _exact_ranking, _Exponential, _rankings
+from discreet.noise.ranking import _exact_ranking, _Exponential, _Levels, _rankings
 from tests.noise.exact import MP, real
 from tests.statistics import Finding, assert_passes, binomial, chi_square, judge
 
 MP_LOW = MP.clone()
 MP_LOW.dps = 20
+
+
+def as_levels(levels: list[Fraction]) -> _Levels:
+    """The same levels, in units of a third."""
+    return _Levels([3 * level for level in levels], Fraction(1, 3))
 
 
 def winning_chances(levels: list[Fraction]) -> list[float]:
@@ -90,7 +95,7 @@ def test_few_initial_bits_are_extended_to_the_same_law(bits: int) -> None:
     """With 0, 1 or 3 bits known at first, nearly every comparison needs more."""
     for levels in (OFFSETS["close"], OFFSETS["spread"]):
         draws = 1 << (18 if bits == 40 else 12)
-        orders = _rankings(levels, 2, draws, noise.SYSTEM, bits)
+        orders = _rankings(as_levels(levels), 2, draws, noise.SYSTEM, bits)
         counts = Counter(map(tuple, orders.tolist()))
         pairs = list(permutations(range(len(levels)), 2))
         chances = [order_chance(levels, pair) for pair in pairs]
@@ -127,7 +132,7 @@ def test_the_edge_at_which_offsets_are_taken_for_lower_ones() -> None:
     edge = 1 << 22
     for gap in (edge - 1, edge, edge + 1):
         far = [Fraction(0), Fraction(-gap), Fraction(-gap) - Fraction(1, 2)]
-        places = _rankings(far, 2, 1 << 11, noise.SYSTEM)
+        places = _rankings(as_levels(far), 2, 1 << 11, noise.SYSTEM)
         assert (places[:, 0] == 0).all()
         assert_passes(winner_finding(places[:, 1] - 1, far[1:]))
 
@@ -142,17 +147,20 @@ class Fives:
 def test_floors_that_differ_by_one_are_not_told_apart_too_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels 5 + R and 9/2 + R' have the floors 5 and 4, and yet the second is above in 1 of 9 draws."""
     monkeypatch.setattr("discreet.noise.ranking.block_sampler", lambda energy, two_sided: Fives())
-    winners = _rankings([Fraction(0), Fraction(-1, 2)], 1, 1 << 12, noise.SYSTEM, 0)[:, 0]
+    winners = _rankings(as_levels([Fraction(0), Fraction(-1, 2)]), 1, 1 << 12, noise.SYSTEM, 0)[:, 0]
     e = math.exp(-0.5)  # R and R' have the density exp(-r) / (1 - e**2)
     second = (e * (1 - e * e) / 2 - e * e * (1 - e)) / (1 - e * e) ** 2
     assert_passes(binomial("second", int(winners.sum()), winners.size, second))
-    assert not _rankings([Fraction(0), Fraction(-3, 2)], 1, 1 << 8, noise.SYSTEM, 0).any()
+    assert not _rankings(as_levels([Fraction(0), Fraction(-3, 2)]), 1, 1 << 8, noise.SYSTEM, 0).any()
 
 
 def test_exact_ranking_keeps_what_is_known() -> None:
     levels = [Fraction(0), Fraction(0), Fraction(1, 2)]
-    assert _exact_ranking([0, 1, 2], levels, [5, 7, 6], 0, noise.SYSTEM)[-1] == 0
-    heads = sum(_exact_ranking([0, 1], levels[:2], [9, 9], 3, noise.SYSTEM) == [0, 1] for _ in range(1 << 12))
+    assert _exact_ranking([0, 1, 2], as_levels(levels), [5, 7, 6], 0, noise.SYSTEM)[-1] == 0
+    heads = sum(
+        _exact_ranking([0, 1], as_levels(levels[:2]), [9, 9], 3, noise.SYSTEM) == [0, 1]
+        for _ in range(1 << 12)
+    )
     assert_passes(binomial("ties", heads, 1 << 12, 0.5))
 
 
@@ -162,7 +170,7 @@ def test_every_order_of_equal_levels_is_equally_likely(order: list[int]) -> None
     levels, counts = [Fraction(0)] * 4, dict.fromkeys(permutations(range(4)), 0)
     for _ in range(1 << 13):
         digits = [noise.geometric(1) for _ in levels]
-        counts[tuple(_exact_ranking(order, levels, digits, 0, noise.SYSTEM))] += 1
+        counts[tuple(_exact_ranking(order, as_levels(levels), digits, 0, noise.SYSTEM))] += 1
     assert_passes(chi_square("orders", list(counts.values()), np.full(24, 1 / 24)))
 
 
@@ -192,6 +200,16 @@ def test_refining_an_exponential() -> None:
         counts[variate.digits >> (variate.bits - 3) & 7] += 1
     chances = np.exp(-np.arange(8) / 8) * (1 - np.exp(-1 / 8)) / (1 - np.exp(-1))
     assert_passes(chi_square("eighths", counts, chances))
+
+
+def test_whole_offsets_and_the_same_as_fractions_have_the_same_floors() -> None:
+    offsets = [7, -3, 10**20, 0, -(10**20)]
+    for unit in (Fraction(1, 3), Fraction(5, 2), Fraction(10**9, 7)):
+        floors = _Levels(offsets, unit).floors(40)
+        assert floors == _Levels([Fraction(x) for x in offsets], unit).floors(40)
+        assert floors == [math.floor((x - 10**20) * unit * 2**40) for x in offsets]
+    for same in ([3, 1], [3.0, 1], np.array([3, 1], np.int8), np.array([3, 1], np.uint64), (3, Fraction(1))):
+        assert noise.exponential_ranking(same, Fraction(1, 100)).tolist() == [0]
 
 
 def test_shapes() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any
@@ -56,39 +57,63 @@ def exponential_ranking(
         raise InvalidInput(f"offsets must be one row of numbers, not an array of {offsets.ndim} dimensions")
     if isinstance(offsets, (str, bytes, bytearray)) or not isinstance(offsets, (Sequence, np.ndarray)):
         raise InvalidInput(f"offsets must be a list or an array of numbers, not {type(offsets).__name__}")
-    levels = [exact(offset, "offset") / spread for offset in offsets]
-    if top > len(levels):
-        raise InvalidInput(f"cannot rank the top {top} of {len(levels)} offsets")
+    levels = _Levels(_read(offsets), 1 / spread)
+    if top > len(levels.values):
+        raise InvalidInput(f"cannot rank the top {top} of {len(levels.values)} offsets")
     shape, source = shape_of(size), checked(source)
     return source.label(_rankings(levels, top, math.prod(shape), source).reshape(*shape, top))
 
 
-def _rankings(
-    levels: list[Fraction], top: int, draws: int, source: Source, bits: int = _BITS
-) -> NDArray[np.intp]:
+def _read(offsets: Sequence[Exactable] | NDArray[Any]) -> Sequence[int | Fraction]:
+    """Return offsets exactly; of plain integers, which are many and quick, as they are."""
+    if isinstance(offsets, np.ndarray) and offsets.dtype.kind in "iu":
+        whole_offsets: list[int] = offsets.tolist()
+        return whole_offsets
+    if all(type(offset) is int for offset in offsets):
+        return offsets  # type: ignore[return-value]
+    return [exact(offset, "offset") for offset in offsets]
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """Offsets in units of the noise: values[i] * unit."""
+
+    values: Sequence[int | Fraction]
+    unit: Fraction
+
+    def __getitem__(self, place: int) -> Fraction:
+        return self.values[place] * self.unit
+
+    def floors(self, bits: int) -> list[int]:
+        """Return floor(2**bits * (level - the highest level)) for each."""
+        highest = max(self.values)
+        top, bottom = self.unit.numerator << bits, self.unit.denominator
+        below = (value - highest for value in self.values)
+        return [(gap.numerator * top) // (gap.denominator * bottom) for gap in below]
+
+
+def _rankings(levels: _Levels, top: int, draws: int, source: Source, bits: int = _BITS) -> NDArray[np.intp]:
     """Rank `draws` times, from the first `bits` bits of every variate wherever those suffice.
 
     floor(2**bits * E) is geometric with scale 2**bits. With it a noisy level, in units of 2**-bits above the
     highest offset, is known to lie between the integers `low` and `low + 2`, its offset being rounded down
     too; of an offset that is lower than `_LOWEST`, only the upper end is meant.
     """
-    highest = max(levels)
-    floors = np.array([max(math.floor((level - highest) * 2**bits), _LOWEST) for level in levels], np.int64)
+    exact_floors = levels.floors(bits)
+    floors = np.array([max(floor, _LOWEST) for floor in exact_floors], np.int64)
+    count = len(exact_floors)
     sampler = block_sampler(Energy.laplace(Fraction(2**bits)), False)
-    exact_floors: list[int] | None = None
     places = np.empty((draws, top), np.intp)
-    rows = max(1, _BATCH // len(levels))
+    rows = max(1, _BATCH // count)
     for start in range(0, draws, rows):
         part = places[start : start + rows]
-        known = sampler.fill(len(part) * len(levels), source).reshape(len(part), len(levels))
+        known = sampler.fill(len(part) * count, source).reshape(len(part), count)
         low = known + floors
         order = np.argsort(-low, axis=1, kind="stable")
         part[:] = order[:, :top]
         leading = np.take_along_axis(low, order[:, : top + 1], axis=1)
         unsure = (leading[:, :-1] - leading[:, 1:] < 2).any(axis=1) | (floors[part] == _LOWEST).any(axis=1)
         for row in np.flatnonzero(unsure):
-            if exact_floors is None:
-                exact_floors = [math.floor((level - highest) * 2**bits) for level in levels]
             digits: list[int] = known[row].tolist()
             leaders = _leaders(exact_floors, digits, top)
             part[row] = _exact_ranking(leaders, levels, digits, bits, source)[:top]
@@ -124,7 +149,7 @@ class _Exponential:
 
 
 def _exact_ranking(
-    order: list[int], levels: list[Fraction], digits: list[int], bits: int, source: Source
+    order: list[int], levels: _Levels, digits: list[int], bits: int, source: Source
 ) -> list[int]:
     """Put `order`, nearly right, right, learning more bits of the variates that are compared in vain."""
     variates = [_Exponential(known, bits, source) for known in digits]
