@@ -13,6 +13,9 @@ def test_the_tour_shows_every_stop_and_leaves_a_picture(tmp_path: Path) -> None:
     assert "as it should be" in done.stdout
     assert done.stdout.count("none will do") == 3
     assert "1.099" in done.stdout
+    assert done.stdout.count(" +- ") == 12, "six counts, by two kinds of noise"
+    assert "the worst of 20" in done.stdout
+    assert "which nobody was told" in done.stdout
     assert "at most 2.72 times as likely" in done.stdout
     assert picture.read_bytes().startswith(b"\x89PNG")
 

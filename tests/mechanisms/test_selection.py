@@ -718,7 +718,7 @@ BAD_SCORES: list[Any] = [
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
-@pytest.mark.parametrize("scores", BAD_SCORES, ids=repr)
+@pytest.mark.parametrize("scores", BAD_SCORES, ids=lambda scores: repr(scores).partition(" at 0x")[0])
 def test_bad_scores_are_refused(mechanism: Any, scores: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden(*_: Any) -> Any:
         raise AssertionError("something was drawn")
