@@ -20,7 +20,7 @@ from discreet.noise import NotPrivate, NotPrivateArray
 from discreet.privacy import GDP, ZCDP, ApproxDP, Neighbours, PrivacyLoss, PureDP
 from tests.noise.exact import Law, findings
 from tests.privacy.truths import mp, mpf, real
-from tests.statistics import assert_passes, judge
+from tests.statistics import assert_passes, at_most, judge
 
 MANY = 1 << 20
 
@@ -213,7 +213,9 @@ def test_error_is_the_least_that_suffices(m: Laplace, size: int, norm: Any, boun
     step = m.grid or F(1)
     for confidence in (0.05, 0.5, 0.95, 1 - 1e-12):
         e = m.error(confidence, size=size, norm=norm, bound=bound)
-        steps = F(e) / step if m.grid is None else round(F(e) / step)
+        rounding = 0 if m.grid is None else step / 2 * (size if norm == "l1" else 1)
+        steps = round((F(e) - rounding) / step)
+        assert F(e) >= steps * step + rounding
         failure = 1 - F(repr(confidence))
         assert m.tail_bounds((steps + 1) * step, size=size, norm=norm, bound=bound).lower <= failure
         if steps:
@@ -249,6 +251,16 @@ def test_tail_and_error_of_several_hold_in_a_sample(norm: Any) -> None:
         over = int((seen >= t).sum())
         assert_passes(binomial(f"{norm} reaches {t}", over, draws, m.tail(t, size=size, norm=norm)))
         assert judge([binomial("planted", over, draws, m.tail(t, norm=norm))])
+
+
+def test_error_covers_what_rounding_does_to_real_answers() -> None:
+    """On a coarse grid: exact binomial at one in a million; without the half step, it is far too narrow."""
+    draws, answer = 100_000, 10.5 - 1e-9
+    m = Laplace(0.36, grid=1, size=draws)
+    e = m.error(0.95)
+    off = np.abs(m.release(np.full(draws, answer)) - answer)
+    assert_passes(at_most("outside", int((off > e).sum()), draws, 0.05))
+    assert judge([at_most("planted", int((off > e - 0.5).sum()), draws, 0.05)])
 
 
 # --- how it is chosen ---------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ class AdditiveNoise(ABC):
 
         In `norm`: the largest of their noises ("linf"), or the sum of their sizes ("l1"). `bound="union"` is
         the textbook's: the size of one, at t for the largest and at t/size for the sum, times their number.
-        The chance is about the noise; rounding to a grid moves a real answer by up to half a step more.
+        The chance is about the noise: rounding may have moved a real answer by half a step besides.
         """
         return self.tail_bounds(t, size=size, norm=norm, bound=bound).upper
 
@@ -135,15 +135,19 @@ class AdditiveNoise(ABC):
         norm: Norm = "linf",
         bound: Bound = "exact",
     ) -> int | float:
-        """Return the least e with Pr(norm of the noise <= e) >= confidence: half the width of an interval.
+        """Return half the width of an interval around a release: how far off it is, with this confidence.
 
-        An int on the integers, else a float, rounded up.
+        The least e with Pr(norm of the noise <= e) >= confidence; and for real answers half a grid step more,
+        by which rounding may have moved each. An int on the integers, else a float, rounded up.
         """
         sure = probability(confidence, "confidence")
         if sure == 1:
             raise InvalidInput("noise has no end: ask for a confidence below 1, such as 0.999999")
         steps = self._least_error(1 - sure, _size(size), norm, bound)
-        return steps if self.grid is None else enclose(lambda: steps * self._step).upper
+        if self.grid is None:
+            return steps
+        rounding = self._step / 2 * (size if norm == "l1" else 1)
+        return enclose(lambda: steps * self._step + rounding).upper
 
     def _least_error(self, failure: Fraction, size: int, norm: Norm, bound: Bound) -> int:
         return least_whole(lambda m: self._fails_at_most(m + 1, failure, size, norm, bound))
