@@ -29,10 +29,11 @@ from discreet.noise.blocks import BlockSampler
 from discreet.noise.laws import gaussian_sampler
 from discreet.numbers import Exactable, exact, positive
 from discreet.privacy import GDP, ZCDP, ApproxDP, Guarantee, Neighbours, PrivacyLoss, PureDP
-from discreet.privacy.reals import ball, enclose
+from discreet.privacy.reals import ball, enclose, precision
 
 __all__ = ["Gaussian"]
 
+_GUESS_BITS = 64
 # Variances, in steps, that may be taken from the noise to smooth the rest: see `gaussian_promise`.
 _SMOOTHINGS = tuple(Fraction(r, 8) for r in (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64))
 
@@ -196,18 +197,15 @@ def gaussian_promise(variance: Fraction, square: Fraction, moved: int) -> GDP:
     variance - r**2 with every answer rounded at random. The best of a few r is taken, rounded up. Proof:
     docs/proofs/gaussian.md.
     """
-    found = [
-        enclose(lambda r=r: _promised_mu(variance, square, moved, r)).upper  # type: ignore[misc]
-        for r in _SMOOTHINGS
-        if r < variance
-    ]
-    best = min(found, default=math.inf)
-    if math.isinf(best):
+    possible = [r for r in _SMOOTHINGS if r < variance]
+    if not possible:
         raise Unsupported(
             "noise this narrow, on several answers at once, has no certified loss here but .guarantee(...), "
             "in zero-concentrated terms: .guarantee(...).to(ApproxDP, delta=...); or choose a finer grid"
         )
-    return GDP(exact(best, "mu"))
+    with precision(_GUESS_BITS):
+        best = min(possible, key=lambda r: float(_promised_mu(variance, square, moved, r).mid()))
+    return GDP(exact(enclose(lambda: _promised_mu(variance, square, moved, best)).upper, "mu"))
 
 
 def _promised_mu(variance: Fraction, square: Fraction, moved: int, smoothing: Fraction) -> arb:

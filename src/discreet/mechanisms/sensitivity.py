@@ -71,7 +71,7 @@ class Sensitivity:
     @classmethod
     def counts(cls, k: int, *, rows: int = 1, neighbours: Relation = ADD_REMOVE) -> Sensitivity:
         """k counts that may overlap: one row may be in all of them, or leave all of them."""
-        return cls._coordinates([Fraction(1)] * _whole(k, "k", least=1), rows, neighbours, whole=True)
+        return cls._alike(Fraction(1), k, rows, neighbours, whole=True)
 
     @classmethod
     def histogram(cls, k: int, *, rows: int = 1, neighbours: Relation = ADD_REMOVE) -> Sensitivity:
@@ -89,8 +89,7 @@ class Sensitivity:
     def proportions(cls, k: int, n: int, *, neighbours: Relation = "replace") -> Sensitivity:
         """k proportions, which may overlap, of a public number n of units: k/n."""
         size = _public_size(n, neighbours, "a proportion", "a count, and divide by a noisy total")
-        each = [Fraction(1, size)] * _whole(k, "k", least=1)
-        return cls._coordinates(each, 1, neighbours, whole=size == 1)
+        return cls._alike(Fraction(1, size), k, 1, neighbours, whole=size == 1)
 
     @classmethod
     def sum(
@@ -117,7 +116,7 @@ class Sensitivity:
             raise InvalidInput("give at least one pair of bounds")
         replaced = Neighbours.of(neighbours).kind == "replace"
         moves = [high - low if replaced else max(abs(low), abs(high)) for low, high in read]
-        return cls._coordinates(moves, rows, neighbours, whole=False)
+        return cls._coordinates(moves, rows, neighbours)
 
     @classmethod
     def mean(
@@ -126,23 +125,33 @@ class Sensitivity:
         """The mean of a public number n of values clipped to [low, high]: (high - low)/n."""
         size = _public_size(n, neighbours, "a mean", "a sum and a count, and divide")
         bottom, top = _bounds(low, high)
-        return cls._coordinates([(top - bottom) / size], 1, neighbours, whole=False)
+        return cls._coordinates([(top - bottom) / size], 1, neighbours)
 
     @classmethod
-    def _coordinates(
-        cls, moves: list[Fraction], rows: int, neighbours: Relation, *, whole: bool
-    ) -> Sensitivity:
+    def _alike(cls, move: Fraction, k: int, rows: int, neighbours: Relation, *, whole: bool) -> Sensitivity:
+        """One row may move each of k answers by the same at once."""
+        k, relation = _whole(k, "k", least=1), Neighbours.of(neighbours)
+        one = cls(
+            l1=k * move,
+            l2_squared=k * move**2,
+            linf=move,
+            size=k,
+            whole=whole,
+            neighbours=Neighbours(relation.kind),
+        )
+        return one.times(_whole(rows, "rows", least=1) * relation.distance, neighbours=relation)
+
+    @classmethod
+    def _coordinates(cls, moves: list[Fraction], rows: int, neighbours: Relation) -> Sensitivity:
         """One row may move every answer by its whole share at once."""
         relation = Neighbours.of(neighbours)
-        moving = [move for move in moves if move]
-        if not moving:
+        if not any(moves):
             raise InvalidInput("these bounds leave a value no room to move: there is nothing to protect")
         one = cls(
-            l1=sum(moving, Fraction(0)),
-            l2_squared=sum((move**2 for move in moving), Fraction(0)),
-            linf=max(moving),
+            l1=sum(moves, Fraction(0)),
+            l2_squared=sum((move**2 for move in moves), Fraction(0)),
+            linf=max(moves),
             size=len(moves),
-            whole=whole,
             neighbours=Neighbours(relation.kind),
         )
         return one.times(_whole(rows, "rows", least=1) * relation.distance, neighbours=relation)
