@@ -83,7 +83,7 @@ class Sensitivity:
         cells = 1 if relation.kind == "add-remove" or k == 1 else 2
         return cls(
             l1=cells, l2_squared=cells, linf=1, size=k, whole=True, neighbours=Neighbours(relation.kind)
-        ).times(rows * relation.distance, neighbours=relation)
+        ).times(_whole(rows, "rows", least=1) * relation.distance, neighbours=relation)
 
     @classmethod
     def proportions(cls, k: int, n: int, *, neighbours: Relation = "replace") -> Sensitivity:
