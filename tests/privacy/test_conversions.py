@@ -111,6 +111,7 @@ def test_an_order_above_one_over_delta_implies_less_the_higher_it_is(
     assert epsilon_from_rho(rho, delta) < epsilon
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(
     st.fractions(min_value=F(1, 1000), max_value=6, max_denominator=1000),
@@ -185,6 +186,7 @@ def test_each_direction_undoes_the_other(rho: Fraction, power: int) -> None:
         assert delta_from_rho(rho, F(repr(epsilon))) == pytest.approx(float(delta), rel=1e-5)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.fractions(min_value=F(1, 10**6), max_value=8, max_denominator=10**6),
@@ -204,6 +206,7 @@ def test_no_mechanism_of_this_rho_does_worse_than_is_promised(size: Fraction, de
             assert loss.delta_bounds(at).lower <= delta_from_rho(rho, at)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.fractions(min_value=F(1, 1000), max_value=F(9, 10), max_denominator=1000),
