@@ -9,11 +9,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal to the table below
+    from discreet import mechanisms as mechanisms
     from discreet import noise as noise
     from discreet import privacy as privacy
     from discreet.errors import DiscreetError as DiscreetError
     from discreet.errors import InvalidInput as InvalidInput
     from discreet.errors import Unsupported as Unsupported
+    from discreet.mechanisms import ExponentialMechanism as ExponentialMechanism
+    from discreet.mechanisms import Gaussian as Gaussian
+    from discreet.mechanisms import GaussianKeys as GaussianKeys
+    from discreet.mechanisms import Laplace as Laplace
+    from discreet.mechanisms import LaplaceKeys as LaplaceKeys
+    from discreet.mechanisms import NoisyMax as NoisyMax
+    from discreet.mechanisms import OptimalKeys as OptimalKeys
+    from discreet.mechanisms import PermuteAndFlip as PermuteAndFlip
+    from discreet.mechanisms import Quantiles as Quantiles
+    from discreet.mechanisms import RandomizedResponse as RandomizedResponse
+    from discreet.mechanisms import Sensitivity as Sensitivity
+    from discreet.mechanisms import SparseVector as SparseVector
+    from discreet.mechanisms import TopK as TopK
+    from discreet.mechanisms import TreeCounter as TreeCounter
     from discreet.privacy import ADD_REMOVE as ADD_REMOVE
     from discreet.privacy import GDP as GDP
     from discreet.privacy import REPLACE as REPLACE
@@ -29,9 +44,25 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
 
 __version__ = "0.1.0"
 
-_ROOMS = ("noise", "privacy")
+_ROOMS = ("mechanisms", "noise", "privacy")
 _NAMES = {
     "discreet.errors": ("DiscreetError", "InvalidInput", "Unsupported"),
+    "discreet.mechanisms": (
+        "ExponentialMechanism",
+        "Gaussian",
+        "GaussianKeys",
+        "Laplace",
+        "LaplaceKeys",
+        "NoisyMax",
+        "OptimalKeys",
+        "PermuteAndFlip",
+        "Quantiles",
+        "RandomizedResponse",
+        "Sensitivity",
+        "SparseVector",
+        "TopK",
+        "TreeCounter",
+    ),
     "discreet.privacy": (
         "ADD_REMOVE",
         "REPLACE",
