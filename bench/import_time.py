@@ -20,7 +20,9 @@ def main() -> int:
     libraries = [name for name in ("discreet", "numpy", "opendp", "diffprivlib") if find_spec(name)]
     contenders = {"bare Python": start("pass")} | {name: start(f"import {name}") for name in libraries}
     # `import discreet` puts off nearly everything; this is what the first question then pays for.
-    contenders["discreet, its rooms loaded"] = start("import discreet; discreet.privacy; discreet.noise; discreet.mechanisms")
+    contenders["discreet, its rooms loaded"] = start(
+        "import discreet; discreet.privacy; discreet.noise; discreet.mechanisms"
+    )
     times = typical(race(contenders, rounds=ROUNDS))
     bare = times.pop("bare Python")
     ours = times["discreet"] - bare

@@ -54,4 +54,7 @@ def test_importing_discreet_loads_no_library_but_numpy() -> None:
 
 def test_importing_the_rooms_draws_in_nothing_for_the_screen() -> None:
     heavy = {"matplotlib", "pandas", "polars", "rich", "scipy", "typer"}
-    assert not modules_loaded_by("import discreet; discreet.privacy; discreet.noise; discreet.mechanisms") & heavy
+    assert (
+        not modules_loaded_by("import discreet; discreet.privacy; discreet.noise; discreet.mechanisms")
+        & heavy
+    )
