@@ -792,3 +792,31 @@ def test_the_table_is_made_once() -> None:
     weighted_index([Fraction(1)])
     weighted_index([Fraction(1)])
     assert weighted._table.cache_info().misses == 1
+
+
+# --- expected errors of the rest ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("candidates", [1, 2, 5, 40])
+def test_expected_errors_of_top_k_and_noisy_max_hold_in_a_sample(candidates: int) -> None:
+    """Hoeffding's bound at one in a million; half of what is claimed would be too little for even scores."""
+    draws, k = 3000, min(2, candidates)
+    assert TopK(k, 1).expected_error(candidates=k) == 0
+    for gap in (0, 2, 6):
+        scores = [gap] * k + [0] * (candidates - k)
+        top, noisy = TopK(k, 1), NoisyMax(1)
+        chosen = np.array([top.release(scores).max() >= k for _ in range(draws)])
+        won = np.array([noisy.release(scores) >= k for _ in range(draws)])
+        room = gap * math.sqrt(math.log(1e6) / (2 * draws))
+        assert gap * chosen.mean() <= top.expected_error(candidates=candidates) + room
+        assert gap * won.mean() <= noisy.expected_error(candidates=candidates) + room
+
+
+def test_expected_error_is_never_below_the_area_under_the_exact_tail() -> None:
+    """E(gap) for the worst scores of each size of gap is less than the area under the worst tails."""
+    for candidates in (2, 10, 200):
+        for mechanism, least in ((TopK(1, 1), 1), (TopK(2, 1), 2), (NoisyMax(1), 1)):
+            if candidates > least:
+                gaps = np.linspace(0.5, 80, 100)
+                worst = max(t * mechanism.tail(float(t), candidates=candidates) for t in gaps)
+                assert mechanism.expected_error(candidates=candidates) >= worst

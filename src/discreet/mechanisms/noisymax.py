@@ -29,7 +29,7 @@ from discreet.mechanisms.scores import (
     steps_apart,
 )
 from discreet.mechanisms.search import least, least_whole
-from discreet.mechanisms.selection import Selector, rivals_of
+from discreet.mechanisms.selection import Selector, harmonic, rivals_of
 from discreet.noise import SYSTEM, Source, discrete_laplace
 from discreet.numbers import Exactable, fraction_text, nonnegative, positive
 from discreet.privacy import Guarantee, PureDP
@@ -118,6 +118,24 @@ class NoisyMax(Selector):
         further = 1 if grid is None else 0
         steps = least_whole(lambda m: fails_at_most(lambda: _rival_wins(rate, m + further, rivals), failure))
         return steps if grid is None else enclose(lambda: steps * grid).upper
+
+    def expected_error(self, *, candidates: int) -> float:
+        """Return the expected gap to the best, at most, rounded up.
+
+        Claim: a rival that wins is behind by no more than its own noise less the best's. The size of noise is
+        at most an exponential variate of its scale and half a step, so the largest of the rivals' is expected
+        to be at most 1 + 1/2 + ... + 1/rivals scales and half a step. The best's is below zero by at most
+        half a scale, on average, and rounding to a grid adds a step.
+        """
+        rivals, rounding = rivals_of(candidates), Fraction(1, 2) if self.grid is None else Fraction(3, 2)
+        if not rivals:
+            return 0.0
+        step = self.grid or Fraction(1)
+
+        def steps() -> arb:
+            return (harmonic(rivals) + ball(Fraction(1, 2))) / ball(self._step_rate) + ball(rounding)
+
+        return enclose(lambda: steps() * ball(step)).upper
 
     @classmethod
     def solve(

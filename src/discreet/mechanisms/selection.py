@@ -47,7 +47,7 @@ from discreet.numbers import Exactable, fraction_text, nonnegative, positive, wh
 from discreet.privacy import ZCDP, Guarantee, Neighbours, PrivacyLoss, PureDP
 from discreet.privacy.reals import ball, enclose
 
-__all__ = ["ExponentialMechanism", "PermuteAndFlip", "Selector", "TopK", "rivals_of"]
+__all__ = ["ExponentialMechanism", "PermuteAndFlip", "Selector", "TopK", "harmonic", "rivals_of"]
 
 # Pr(a rival wins), given exp(-rate gap) for the gap by which each is behind, and how many they are.
 Misses = Callable[[arb, int], arb]
@@ -312,6 +312,15 @@ class TopK(Selector):
         x = _least_exponent(self._misses, failure_of(confidence), rivals_of(candidates, self.k), self.k)
         return enclose(lambda: x / self._rate).upper
 
+    def expected_error(self, *, candidates: int) -> float:
+        """Return the expected gap of the worst one chosen to the k-th best, at most, rounded up.
+
+        Claim: one chosen in place of another is behind it by no more than its own noise, so that this is at
+        most the expected largest noise of the rivals: (1 + 1/2 + ... + 1/rivals) / rate.
+        """
+        rivals = rivals_of(candidates, self.k)
+        return enclose(lambda: harmonic(rivals) / ball(self._rate)).upper
+
     @classmethod
     def solve(
         cls,
@@ -342,6 +351,11 @@ def rivals_of(candidates: int, k: int = 1) -> int:
     if count < k:
         raise InvalidInput(f"there are only {count} candidates to choose the top {k} from")
     return count - k
+
+
+def harmonic(n: int) -> arb:
+    """Return 1 + 1/2 + ... + 1/n, the expected largest of n exponential variates."""
+    return arb(n + 1).digamma() + arb.const_euler() if n else arb(0)
 
 
 def _chance(misses: Misses, x: Fraction, rivals: int) -> arb:
