@@ -34,6 +34,7 @@ __all__ = [
     "nonnegative",
     "positive",
     "probability",
+    "short_text",
     "whole",
 ]
 
@@ -43,7 +44,7 @@ Exactable = int | float | Fraction | Decimal | np.integer | np.floating
 # Python writes no integer of more than 4,300 digits, so an error message could not either.
 _MOST_DIGITS = 4000
 _MOST_BITS = 13_200
-_LONGEST_SHOWN = 200
+_LONGEST_SHOWN, _LONG = 200, 18
 
 
 def exact(value: Exactable, name: str) -> Fraction:
@@ -156,6 +157,12 @@ def fraction_text(number: Fraction) -> str:
         ValueError,
     ):  # beyond any float; or infinite as one; or too long for Python to write
         return _long_text(number)
+
+
+def short_text(number: Fraction) -> str:
+    """Write a rational as `fraction_text` does, or to six digits and marked where that is long."""
+    text = fraction_text(number)
+    return text if len(text) <= _LONG else f"~{digits_text(number, up=True, digits=6)}"
 
 
 def digits_text(number: Fraction | float | Decimal, *, up: bool, digits: int = 3) -> str:

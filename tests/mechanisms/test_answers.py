@@ -176,3 +176,41 @@ def test_ints_stay_ints() -> None:
     many: Callable[[Any], Any] = lambda values: from_steps(values, F(1), read_answers([1, 2]))  # noqa: E731
     assert many(np.array([5, 6])).dtype == np.int64
     assert from_steps(np.array([1.0]), F(1), read_answers([1.0])).dtype == np.float64
+
+
+def layouts(values: Any) -> dict[str, Any]:
+    """The same numbers, laid out in memory in every way there is."""
+    wide = np.zeros((2 * values.shape[0], 3 * values.shape[1]))
+    wide[::2, ::3] = values
+    return {
+        "row by row": np.ascontiguousarray(values),
+        "column by column": np.asfortranarray(values),
+        "transposed twice": values.T.copy().T,
+        "with gaps": wide[::2, ::3],
+        "backwards": values[::-1, ::-1].copy()[::-1, ::-1],
+        "big-endian": values.astype(">f8"),
+        "read-only": np.broadcast_to(values, values.shape),
+    }
+
+
+@pytest.mark.parametrize("grid", [F(1, 10), F(1, 3), F(7), F(1, 1 << 30), F(1, 10**30)], ids=str)
+def test_to_steps_rounds_exactly_however_numbers_lie_in_memory(grid: F) -> None:
+    """Values close to half a step are settled apart, and must land where they came from."""
+    values = np.array([[123.45, 0.05, -7.25], [1e15, 2.5, 3.5]])
+    steps = [[nearest(value, grid) for value in row] for row in values.tolist()]
+    for name, laid_out in layouts(values).items():
+        assert to_steps(read_answers(laid_out), grid).tolist() == steps, name
+    column = np.broadcast_to(np.array([[0.05], [0.15]]), (2, 4))
+    assert to_steps(read_answers(column), F(1, 10)).tolist() == [
+        [nearest(value, F(1, 10)) for value in row] for row in column.tolist()
+    ]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [[np.ma.masked_array([1.0, 2.0], [True, False])], np.ones(2, ">f2"), [np.ma.masked]],
+    ids=["a masked array in a list", "float16 of another byte order", "masked"],
+)
+def test_what_hides_in_another_form_is_refused_too(answers: Any) -> None:
+    with pytest.raises(InvalidInput):
+        read_answers(answers)

@@ -299,3 +299,10 @@ def test_the_price_of_the_lattice_is_counted_for_every_answer_that_moves() -> No
         eta = 2 * first / (1 - first)
         truth = mp.sqrt(real(square) / real(variance - smoothing)) + 12 * moved * mp.atanh(eta)
         assert abs(mpf(float(found)) - truth) < mpf(10) ** -12
+
+
+def test_a_sensitivity_of_astronomical_size_is_no_worse_off() -> None:
+    for size in (10**34, 10**40):
+        several = Gaussian(F(size) ** 2).loss(size).epsilon(1e-6)
+        alone = Gaussian(F(size) ** 2, size=1).loss(size).epsilon(1e-6)
+        assert several == pytest.approx(alone, rel=1e-6)

@@ -152,7 +152,8 @@ def test_planted_errors_of_release_are_caught() -> None:
         (Laplace(2), 42, int),
         (Laplace(2), -(10**40), int),
         (Laplace(2), np.int32(7), int),
-        (Laplace(2, grid=0.5), 42, F),
+        (Laplace(2, grid=0.5), 42, float),
+        (Laplace(2, grid=0.5), np.int64(42), float),
         (Laplace(2, grid=0.5), F(1, 3), F),
         (Laplace(2, grid=0.5), Decimal("0.1"), F),
         (Laplace(2, grid=0.5), 42.3, float),
@@ -236,7 +237,7 @@ def test_tails_against_the_textbook() -> None:
     )
     assert exact == pytest.approx(float(gamma), rel=1e-6)
     assert exact < radius
-    assert m.expected_error == pytest.approx(k / epsilon, rel=1e-6)
+    assert m.expected_error() == pytest.approx(k / epsilon, rel=1e-6)
 
 
 @pytest.mark.parametrize("norm", ["linf", "l1"])
@@ -404,3 +405,20 @@ def test_a_mechanism_is_pickled_without_its_tables() -> None:
     m.release(1)
     assert len(pickle.dumps(m)) < 1000
     assert pickle.loads(pickle.dumps(m)) == m
+
+
+@pytest.mark.parametrize("delta", [False, "", "0", [], math.nan])
+def test_an_odd_delta_is_refused_and_not_taken_for_none(delta: Any) -> None:
+    with pytest.raises(InvalidInput):
+        Laplace.calibrate(epsilon=1, delta=delta)
+    assert Laplace.calibrate(epsilon=1, delta=0) == Laplace(1)
+
+
+def test_a_frame_released_column_by_column_is_rounded_where_it_stands() -> None:
+    """Two neighbours a hundredth apart, in an array that is laid out by columns, stay a hundredth apart."""
+    m = Laplace(F(1, 1000), grid=0.1, size=4)
+    here = np.zeros((2, 2))
+    here[0, 1] = 123.45
+    there = here + np.array([[0, 0.01], [0, 0]])
+    assert np.abs(m.release(here.T) - m.release(there.T)).max() < 0.2
+    assert (m.release(here.T) == m.release(here).T).all()

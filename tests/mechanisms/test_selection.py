@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise, permutations, product
@@ -343,15 +344,15 @@ def test_floats_count_at_their_binary_values(monkeypatch: pytest.MonkeyPatch) ->
         assert_passes(chi_square("choices", counts, [first, 1 - first]))
     ranked: list[Any] = []
 
-    def ranking(offsets: Any, *_: Any, **how: Any) -> Any:
-        ranked.append([(type(offset), offset) for offset in offsets])
+    def ranking(values: Any, unit: Fraction, *_: Any) -> Any:
+        ranked.append([value * unit for value in values])
         return np.zeros(1, int)
 
-    monkeypatch.setattr("discreet.mechanisms.selection.exponential_ranking", ranking)
+    monkeypatch.setattr("discreet.mechanisms.selection.exact_ranking", ranking)
     for given in (scores, np.array(scores), [0.3, 0.1 + 0.2]):
-        PermuteAndFlip(1).release(given)
-        TopK(1, 1).release(given)
-    assert ranked == [[(Fraction, Fraction(0.3)), (Fraction, Fraction(0.1 + 0.2))]] * 6
+        PermuteAndFlip(2).release(given)
+        TopK(1, 2).release(given)
+    assert ranked == [[Fraction(0.3), Fraction(0.1 + 0.2)]] * 6
 
 
 # --- permute and flip ------------------------------------------------------------------------------------
@@ -820,3 +821,36 @@ def test_expected_error_is_never_below_the_area_under_the_exact_tail() -> None:
                 gaps = np.linspace(0.5, 80, 100)
                 worst = max(t * mechanism.tail(float(t), candidates=candidates) for t in gaps)
                 assert mechanism.expected_error(candidates=candidates) >= worst
+
+
+@pytest.mark.parametrize(
+    ("k", "candidates", "t", "chance"),
+    [(100, 1000, 2400, 0.0055), (1000, 10**4, 20_000, 0.335), (1000, 10**4, 30_000, 0.002746592)],
+)
+def test_the_tail_of_a_long_top_k(k: int, candidates: int, t: int, chance: float) -> None:
+    assert TopK(k, 1).tail(t, candidates=candidates) == pytest.approx(chance, rel=0.02)
+
+
+def test_the_error_of_a_long_top_k_ends_and_agrees_with_its_tail() -> None:
+    for k, candidates, confidence in ((100, 1000, 0.999), (1000, 10_000, 0.9999), (50_000, 100_000, 0.95)):
+        m = TopK(k, 1)
+        e = m.error(confidence, candidates=candidates)
+        assert m.tail(e * (1 + 1e-9), candidates=candidates) <= 1 - confidence + 1e-9
+        assert m.tail(e * (1 - 1e-6), candidates=candidates) > 1 - confidence
+
+
+def test_scores_of_any_length_are_ranked() -> None:
+    for m in (PermuteAndFlip(1), TopK(1, 1), ExponentialMechanism(1)):
+        assert int(np.ravel(m.release([Decimal("1e4500"), Decimal(1)]))[0]) == 0
+        assert int(np.ravel(m.release([Fraction(1, 3**9000) + 500, 0]))[0]) == 0
+    rows = np.random.default_rng().normal(size=1000) * 1e-300
+    assert len(TopK(5, 1).release(rows)) == 5
+
+
+def test_a_single_candidate_and_too_fine_an_error_are_refused_with_a_reason() -> None:
+    for failure, candidates in ((0.1, 1), (0.95, 10)):
+        with pytest.raises(InvalidInput, match="at random"):
+            NoisyMax.solve(error=5, failure=failure, candidates=candidates)
+    with pytest.raises(InvalidInput, match="finer grid"):
+        NoisyMax.solve(error=0.001, failure=0.1, candidates=3, grid=0.01)
+    assert math.copysign(1, ExponentialMechanism(1).expected_error(candidates=1)) == 1

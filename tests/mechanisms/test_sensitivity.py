@@ -84,10 +84,21 @@ def test_rows_of_one_unit_add_up(relation: Neighbours) -> None:
     assert moved(counts(2), BITS2, 1, relation, units=2) == norms_of(stated)
     cells = Sensitivity.histogram(3, rows=2, neighbours=relation)
     assert moved(counts(3), CELLS[:3], 1, relation, units=2) <= norms_of(cells)
-    summed = Sensitivity.sums([(-1, 3)], rows=2, neighbours=relation)
-    found = moved(sums([(F(-1), F(3))]), [(v,) for v in (-5, -1, 0, 3, 9)], 1, relation, units=2)
-    if relation.kind == "add-remove":
-        assert found == norms_of(summed)
+    for low, high in ((-1, 3), (1, 3), (-5, -2), (0, 4)):
+        summed = Sensitivity.sums([(low, high)], rows=2, neighbours=relation)
+        found = moved(
+            sums([(F(low), F(high))]), [(v,) for v in sorted({-9, low, 0, high, 9})], 1, relation, units=2
+        )
+        assert found <= norms_of(summed)
+        if relation.kind == "add-remove" or low < 0 < high:
+            assert found == norms_of(summed)
+
+
+def test_several_rows_of_which_some_are_missing_move_a_sum_by_their_whole_values() -> None:
+    """Planted: rows * (high - low) under replace. Five rows of 20 against one of 10 are 90 apart."""
+    stated = Sensitivity.sum(10, 20, rows=5, neighbours="replace")
+    assert stated.l1 >= 90 > 5 * (20 - 10)
+    assert Sensitivity.sum(10, 20, neighbours="replace").l1 == 10
 
 
 @pytest.mark.parametrize("relation", RELATIONS, ids=repr)

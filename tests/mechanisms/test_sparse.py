@@ -543,3 +543,8 @@ def test_other_refusals() -> None:
         with pytest.raises(InvalidInput) as caught:
             m.release(answers, 1)
         assert "31337" not in str(caught.value)
+
+
+def test_more_positives_than_anyone_pays_for_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="at most"):
+        SparseVector(1, positives=10**400)

@@ -153,3 +153,11 @@ def test_threads_that_enclose_together_all_get_the_same_answer() -> None:
         thread.join()
     assert len(found) == 160
     assert len(set(found)) == 1
+
+
+def test_a_ball_wider_than_the_doubles_is_not_taken_for_narrow() -> None:
+    """An infinite width is no more than a part of an infinite end; it must call for more bits."""
+    assert enclose(lambda: (arb(10) ** 500 + 1) - arb(10) ** 500) == (1.0, 1.0)
+    beyond = enclose(lambda: arb(10) ** 500)
+    assert beyond.upper == math.inf
+    assert beyond.lower >= 1e308

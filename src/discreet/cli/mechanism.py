@@ -62,7 +62,7 @@ def about(noise: Noise, sensitivity: Fraction, delta: Fraction | None, size: int
     if delta:
         figures["delta"] = enclose(lambda: delta).upper
         figures["epsilon_at_delta"] = loss.epsilon(delta)
-    figures["expected_error"] = noise.expected_error
+    figures["expected_error"] = noise.expected_error()
     figures["error"] = {str(level): noise.error(level, size=size) for level in _LEVELS}
     return figures
 

@@ -24,14 +24,14 @@ from discreet.mechanisms.tails import IntegerLaw
 from discreet.noise import SYSTEM, Source
 from discreet.noise.blocks import BlockSampler
 from discreet.noise.source import checked
-from discreet.numbers import Exactable, exact, fraction_text, nonnegative, positive, probability, whole
+from discreet.numbers import Exactable, exact, nonnegative, positive, probability, short_text, whole
 from discreet.privacy import GDP, ZCDP, ApproxDP, Bounds, Guarantee, Neighbours, PrivacyLoss, PureDP
 from discreet.privacy.reals import Inexact, ball, certainly, enclose
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["AdditiveNoise", "Bound", "Norm", "Sensitive", "guarantee_asked", "read_guarantee"]
+__all__ = ["AdditiveNoise", "Bound", "Norm", "Sensitive", "fits", "guarantee_asked", "read_guarantee"]
 
 Norm = Literal["linf", "l1"]
 Bound = Literal["exact", "union"]
@@ -69,7 +69,7 @@ class AdditiveNoise(ABC):
 
         Claim: what is returned is a function of the answers' types and shape, and of (multiples of the grid
         nearest to the answers) + independent exact noise; so every figure of `loss` holds for it. A single
-        Fraction, Decimal or int on a grid comes back as a Fraction.
+        Fraction or Decimal on a grid comes back as a Fraction.
         """
         if type(answers) is int and self.grid is None:
             return checked(source).label(answers + self._sampler.draw(source))
@@ -121,7 +121,8 @@ class AdditiveNoise(ABC):
     def tail(self, t: Exactable, *, size: int = 1, norm: Norm = "linf", bound: Bound = "exact") -> float:
         """Return the chance that the noise of `size` answers reaches t, rounded up.
 
-        In `norm`: the largest of their noises ("linf"), or the sum of their sizes ("l1"). `bound="union"` is
+        `size` is how many are looked at together, whatever the mechanism's own size: 1 unless it is said. In
+        `norm`: the largest of their noises ("linf"), or the sum of their sizes ("l1"). `bound="union"` is
         the textbook's: the size of one, at t for the largest and at t/size for the sum, times their number.
         The chance is about the noise: rounding may have moved a real answer by half a step besides.
         """
@@ -137,8 +138,10 @@ class AdditiveNoise(ABC):
     ) -> int | float:
         """Return half the width of an interval around a release: how far off it is, with this confidence.
 
-        The least e with Pr(norm of the noise <= e) >= confidence; and for real answers half a grid step more,
-        by which rounding may have moved each. An int on the integers, else a float, rounded up.
+        Of one answer, or in a norm of `size` of them. It is the least e with Pr(norm of the noise <= e) >=
+        confidence; and for real answers half a grid step more, by which rounding may have moved each. An int
+        on the integers, else a float, rounded up. It is about multiples of the grid: where a float cannot
+        hold one, writing it as a float moves it a little more.
         """
         sure = probability(confidence, "confidence")
         if sure == 1:
@@ -152,9 +155,8 @@ class AdditiveNoise(ABC):
     def _least_error(self, failure: Fraction, size: int, norm: Norm, bound: Bound) -> int:
         return least_whole(lambda m: self._fails_at_most(m + 1, failure, size, norm, bound))
 
-    @property
     def expected_error(self) -> float:
-        """E|noise| for one answer, rounded up; for the l1 norm of several, times their number."""
+        """Return E|noise| for one answer, rounded up; for the l1 norm of several, times their number."""
         return enclose(lambda: self._law.mean_size() * ball(self._step)).upper
 
     def chance(self, steps: int) -> float:
@@ -162,14 +164,17 @@ class AdditiveNoise(ABC):
         at = abs(whole(steps, "steps", least=-(1 << 62)))
         return enclose(lambda: (self._law.tail(at) - self._law.tail(at + 1)) / (2 if at else 1)).upper
 
-    def plot(self, *, confidence: Exactable = 0.95, sensitivity: Sensitive = 1) -> Figure:
-        """Draw the noise with its error band, beside the same on a neighbour this far away, and its tail."""
+    def plot(self, *, confidence: Exactable = 0.95, sensitivity: Sensitive = 1, size: int = 1) -> Figure:
+        """Draw the noise with its error band, beside the same on a neighbour this far away, and its tail.
+
+        The band and the tail are those of the largest of `size` noises.
+        """
         from discreet.mechanisms.picture import draw_noise
 
         moved = (
             sensitivity.linf if isinstance(sensitivity, Sensitivity) else positive(sensitivity, "sensitivity")
         )
-        return draw_noise(self, confidence, float(moved))
+        return draw_noise(self, confidence, float(moved), _size(size))
 
     @property
     def _step(self) -> Fraction:
@@ -254,9 +259,9 @@ class AdditiveNoise(ABC):
         return cls._with(greatest(keeps, most), step, together)
 
     def _text(self, **figures: Fraction) -> str:
-        shown = {name: fraction_text(value) for name, value in figures.items()}
+        shown = {name: short_text(value) for name, value in figures.items()}
         if self.grid is not None:
-            shown["grid"] = fraction_text(self.grid)
+            shown["grid"] = short_text(self.grid)
         if self.size is not None:
             shown["size"] = str(self.size)
         return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in shown.items())})"
@@ -280,10 +285,21 @@ def choose_grid(
         if isinstance(sensitivity, Sensitivity)
         else ((s := positive(sensitivity, "sensitivity")).denominator == 1, None, s)
     )
+    if isinstance(sensitivity, Sensitivity) and count is not None:
+        fits(count, sensitivity)
     count = size_known if count is None else count
     if step is None and not is_whole:
         step = least_norm / 2 ** (_FINE_BITS + ((count or 1) - 1).bit_length())
     return step, count
+
+
+def fits(size: int | None, sensitivity: Sensitive) -> None:
+    """Refuse noise for more answers than a sensitivity is about."""
+    if isinstance(sensitivity, Sensitivity) and size is not None and size > sensitivity.size:
+        raise InvalidInput(
+            f"this sensitivity is that of {sensitivity.size} answers together, and not of {size}: "
+            f"ask for one of so many, such as Sensitivity.counts({size})"
+        )
 
 
 def relation_of(sensitivity: Sensitive, neighbours: Neighbours | str | None) -> Neighbours:
@@ -320,13 +336,18 @@ def guarantee_asked(
     if mu is not None:
         return read_guarantee(GDP(mu))
     assert epsilon is not None
-    return read_guarantee(PureDP(epsilon) if not delta else ApproxDP(epsilon, delta))
+    if delta is None:
+        return read_guarantee(PureDP(epsilon))
+    promise = ApproxDP(epsilon, delta)
+    return read_guarantee(promise if promise.delta else PureDP(epsilon))
 
 
 def read_guarantee(guarantee: Guarantee) -> Guarantee:
     """Refuse what is no promise, and one that leaves nothing to spend."""
     if not isinstance(guarantee, Guarantee):
-        raise InvalidInput(f"a promise is PureDP, ApproxDP, ZCDP or GDP, not {guarantee!r}")
+        raise InvalidInput(
+            f"a promise is PureDP, ApproxDP, ZCDP or GDP, not {guarantee!r}; name a number, as in epsilon=1"
+        )
     if not guarantee.figures()[0]:
         name = type(guarantee).__name__
         raise InvalidInput(f"{name} of 0 allows no release at all: its first figure must be above 0")

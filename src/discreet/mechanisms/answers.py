@@ -44,7 +44,8 @@ def read_answers(answers: Any) -> Answers:
     """Read a number, or a list or an array of numbers, or refuse it.
 
     Claim: what is accepted is finite, and is kept exactly, a float at its binary value. Whether it is
-    accepted, and counts as whole, depends on types and shape alone, but for NaN and infinity.
+    accepted, and counts as whole, depends on types and shape alone, but for NaN and infinity, and for
+    Decimals with an exponent in the thousands.
     """
     if isinstance(answers, (str, bytes, bytearray, np.ma.MaskedArray)):
         raise InvalidInput(f"{_WHAT}, not {type(answers).__name__}")
@@ -57,6 +58,8 @@ def read_answers(answers: Any) -> Answers:
 
 def _read_list(answers: Sequence[Any]) -> Answers:
     items = np.empty(len(answers), object)
+    if any(isinstance(item, np.ma.MaskedArray) for item in answers):
+        raise InvalidInput(f"{_WHAT}, not masked arrays: fill or drop what is masked first")
     if any(isinstance(item, (Sequence, np.ndarray)) for item in answers):
         try:
             items = np.array(answers, dtype=object)
@@ -85,12 +88,12 @@ def _read_items(items: list[Any], shape: tuple[int, ...], *, scalar: bool) -> An
         values = np.array([float(item) for item in items], np.float64)
     else:
         values = _objects([_exactly(item) for item in items])
-    inexact = any(issubclass(kind, (float, np.floating)) for kind in kinds)
+    inexact = not any(issubclass(kind, (Fraction, Decimal)) for kind in kinds)
     return _checked(values.reshape(shape), whole=whole, scalar=scalar, inexact=inexact)
 
 
 def _read_array(array: NDArray[Any]) -> Answers:
-    if array.dtype.kind not in "iuf" or array.dtype == np.float16:
+    if array.dtype.kind not in "iuf" or (array.dtype.kind == "f" and array.dtype.itemsize < 4):
         raise InvalidInput(f"{_WHAT}, not an array of {array.dtype}")
     if not array.size:
         raise InvalidInput(f"there is nothing to release: the array of answers has the shape {array.shape}")
@@ -104,7 +107,7 @@ def _read_array(array: NDArray[Any]) -> Answers:
         values = array.astype(np.float64)
     else:
         values = _objects([_exactly(item) for item in array.ravel()]).reshape(array.shape)
-    return _checked(values, whole=whole, scalar=scalar, inexact=not whole)
+    return _checked(values, whole=whole, scalar=scalar, inexact=True)
 
 
 def _exactly(item: Any) -> int | Fraction:
@@ -179,16 +182,14 @@ def _round_doubles(values: NDArray[np.float64], grid: Fraction) -> NDArray[Any]:
             clear = (np.abs(steps) < _CLEAR) & (np.abs(part - 0.5) > np.abs(steps) * _MARGIN + 2.0**-100)
         # Close to a whole number the floor may be one off, but then so is the part: their sum is right.
         rounded = np.where(clear, below + (part >= 0.5), 0.0).astype(np.int64)
-    unclear = np.flatnonzero(~clear.ravel())
-    if not unclear.size:
+    unclear = ~clear
+    if not unclear.any():
         return rounded
-    exact = [round_to_step(value, grid) for value in values.ravel()[unclear].tolist()]
-    if all(-_HALF < step < _HALF for step in exact):
-        rounded.ravel()[unclear] = exact
-        return rounded
-    wide = rounded.astype(object)
-    wide.ravel()[unclear] = exact
-    return wide
+    # By a mask and not through ravel(), which is a copy where an array is not laid out row by row.
+    exact = _fitted([round_to_step(value, grid) for value in values[unclear].tolist()])
+    result = np.asarray(rounded, exact.dtype)
+    result[unclear] = exact
+    return result
 
 
 def _factor(grid: Fraction) -> float:
@@ -230,7 +231,7 @@ def add(steps: NDArray[Any], noise: NDArray[Any]) -> NDArray[Any]:
 def from_steps(steps: NDArray[Any], grid: Fraction, answers: Answers) -> Any:
     """Return noisy multiples of the grid as numbers of the kind that came in.
 
-    On the integers: ints. On another grid: floats, and Fractions for a single exact answer.
+    On the integers: ints. On another grid: floats, and a Fraction for a single Fraction or Decimal.
     """
     if grid == 1 and answers.whole:
         return int(steps[()]) if answers.scalar else steps

@@ -19,6 +19,7 @@ from discreet.mechanisms.additive import (
     AdditiveNoise,
     Sensitive,
     choose_grid,
+    fits,
     guarantee_asked,
     read_grid,
     relation_of,
@@ -121,7 +122,7 @@ class Gaussian(AdditiveNoise):
         Claim: for one answer, and for whole answers of which only one moves, by 1, it is exact. For several
         it is the loss of `gaussian_promise`: no smaller, and little larger for noise of several steps.
         """
-        square = squared_steps(sensitivity, self.grid, self.size)
+        square = self._moved(sensitivity)
         relation = relation_of(sensitivity, neighbours)
         variance = self._law.variance
         if self._moves_one(square):
@@ -133,7 +134,11 @@ class Gaussian(AdditiveNoise):
 
     def guarantee(self, sensitivity: Sensitive = 1) -> ZCDP:
         """Return the zero-concentrated promise, exactly: l2**2 / (2 variance)."""
-        return ZCDP(squared_steps(sensitivity, self.grid, self.size) / (2 * self._law.variance))
+        return ZCDP(self._moved(sensitivity) / (2 * self._law.variance))
+
+    def _moved(self, sensitivity: Sensitive) -> Fraction:
+        fits(self.size, sensitivity)
+        return squared_steps(sensitivity, self.grid, self.size)
 
     def _keeps(self, promise: Guarantee, sensitivity: Sensitive) -> bool:
         if not isinstance(promise, GDP):
@@ -197,11 +202,14 @@ def gaussian_promise(variance: Fraction, square: Fraction, moved: int) -> GDP:
     variance - r**2 with every answer rounded at random. The best of a few r is taken, rounded up. Proof:
     docs/proofs/gaussian.md.
     """
-    possible = [r for r in _SMOOTHINGS if r < variance]
+    # As many answers as there are atoms want a little more smoothing: e**(-2 pi**2 r**2) times them is small.
+    wide = Fraction(moved.bit_length() // 27 + 8)
+    possible = [r for r in (*_SMOOTHINGS, wide) if r < variance]
     if not possible:
         raise Unsupported(
-            "noise this narrow, on several answers at once, has no certified loss here but .guarantee(...), "
-            "in zero-concentrated terms: .guarantee(...).to(ApproxDP, delta=...); or choose a finer grid"
+            "noise this narrow has no certified loss here, for any number of answers at once, but "
+            ".guarantee(...), in zero-concentrated terms: .guarantee(...).to(ApproxDP, delta=...). Say "
+            "size=1 if there is a single answer, or choose a finer grid"
         )
     with precision(_GUESS_BITS):
         best = min(possible, key=lambda r: float(_promised_mu(variance, square, moved, r).mid()))

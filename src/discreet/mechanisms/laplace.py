@@ -19,6 +19,7 @@ from discreet.mechanisms.additive import (
     AdditiveNoise,
     Sensitive,
     choose_grid,
+    fits,
     guarantee_asked,
     read_grid,
     relation_of,
@@ -92,14 +93,18 @@ class Laplace(AdditiveNoise):
         Claim: exact for one answer; for several it is that of one answer that moves as far as all together,
         which no division of the movement among them exceeds (docs/proofs/laplace.md).
         """
-        steps = steps_moved(sensitivity, self.grid, self.size)
+        steps = self._moved(sensitivity)
         return PrivacyLoss.discrete_laplace(
             scale=self.scale / self._step, sensitivity=steps, neighbours=relation_of(sensitivity, neighbours)
         )
 
     def guarantee(self, sensitivity: Sensitive = 1) -> PureDP:
         """Return the pure promise, exactly."""
-        return PureDP(steps_moved(sensitivity, self.grid, self.size) * self._step / self.scale)
+        return PureDP(self._moved(sensitivity) * self._step / self.scale)
+
+    def _moved(self, sensitivity: Sensitive) -> int:
+        fits(self.size, sensitivity)
+        return steps_moved(sensitivity, self.grid, self.size)
 
     def __repr__(self) -> str:
         return self._text(scale=self.scale)

@@ -152,6 +152,13 @@ class NoisyMax(Selector):
         gap, chance = positive(error, "error"), read_failure(failure)
         rivals, step = rivals_of(candidates), choose_grid(sensitivity, grid, None)[0]
         steps = math.ceil(gap) if step is None else math.floor(gap / step)
+        if not steps:
+            raise InvalidInput("an error below one step of the grid cannot be promised: choose a finer grid")
+        if Fraction(rivals, rivals + 1) <= chance:
+            raise InvalidInput(
+                "choosing among so few candidates at random, without any score, fails as seldom as that: "
+                "ask for a smaller failure"
+            )
 
         def keeps(epsilon: Fraction) -> bool:
             rate = cls(epsilon, sensitivity, monotonic, grid=step)._step_rate

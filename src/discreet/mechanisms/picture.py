@@ -24,7 +24,7 @@ _POINTS = 400
 _BARS = 120
 
 
-def draw_noise(noise: AdditiveNoise, confidence: Exactable, moved: float) -> Figure:
+def draw_noise(noise: AdditiveNoise, confidence: Exactable, moved: float, size: int = 1) -> Figure:
     """Draw the law of the noise, the same moved as far as a neighbour can, and its tail."""
     try:
         from matplotlib.figure import Figure
@@ -34,8 +34,8 @@ def draw_noise(noise: AdditiveNoise, confidence: Exactable, moved: float) -> Fig
         ) from missing
     figure = Figure(figsize=(10, 4), layout="constrained")
     law, tail = figure.subplots(1, 2, width_ratios=[3, 2])
-    _draw_law(law, noise, confidence, moved)
-    _draw_tail(tail, noise, confidence)
+    _draw_law(law, noise, confidence, moved, size)
+    _draw_tail(tail, noise, confidence, size)
     for axes in (law, tail):
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(colors=_QUIET)
@@ -51,42 +51,45 @@ def _title(noise: AdditiveNoise) -> str:
     )
 
 
-def _draw_law(axes: Axes, noise: AdditiveNoise, confidence: Exactable, moved: float) -> None:
+def _draw_law(axes: Axes, noise: AdditiveNoise, confidence: Exactable, moved: float, size: int) -> None:
     step = 1.0 if noise.grid is None else float(noise.grid)
-    reach = float(noise.error(0.9995)) + step
+    reach = float(noise.error(0.9995, size=size)) + step
     stride = max(1, round(2 * reach / step / _POINTS))
     steps = np.arange(-int(reach / step), int(reach / step) + 1, stride)
     # Of one step, and per step: what is between the steps shown is not summed.
     chances = np.array([float(noise.chance(int(at))) for at in steps])
-    x, band = steps * step, float(noise.error(confidence))
+    x, band = steps * step, float(noise.error(confidence, size=size))
     inside = np.abs(x) <= band
     percent = digits_text(100 * exact(confidence, "confidence"), up=False)
     if steps.size <= _BARS:
-        axes.bar(x[inside], chances[inside], 0.8 * step, color=_BAND, label=f"{percent}% are here")
+        axes.bar(x[inside], chances[inside], 0.8 * step, color=_BAND, label="within the error")
         axes.bar(x[~inside], chances[~inside], 0.8 * step, color=_QUIET, alpha=0.4)
     else:
-        axes.fill_between(
-            x, chances, where=inside, color=_BAND, alpha=0.6, lw=0, label=f"{percent}% are here"
-        )
+        axes.fill_between(x, chances, where=inside, color=_BAND, alpha=0.6, lw=0, label="within the error")
     axes.plot(x, chances, color=_INK, lw=1.6, label="noise")
     axes.plot(x + moved, chances, color=_OTHER, lw=1.2, ls="--", label="on a neighbour")
     axes.set_ylim(bottom=0)
     axes.set_xlabel("noise")
     axes.set_ylabel("chance of each step")
-    axes.set_title(f"{percent}% of the noise is within {band:g}", fontsize=10, color=_INK)
+    whose = "the noise is" if size == 1 else f"the time all {size} noises are"
+    axes.set_title(f"{percent}% of {whose} within {band:g}", fontsize=10, color=_INK)
     axes.legend(frameon=False, loc="upper right")
 
 
-def _draw_tail(axes: Axes, noise: AdditiveNoise, confidence: Exactable) -> None:
-    band = float(noise.error(confidence))
+def _draw_tail(axes: Axes, noise: AdditiveNoise, confidence: Exactable, size: int) -> None:
+    band = float(noise.error(confidence, size=size))
     step = 1.0 if noise.grid is None else float(noise.grid)
-    most = max(float(noise.error(1 - 1e-6)), 2 * step)
+    most = max(float(noise.error(1 - 1e-6, size=size)), 2 * step)
     t = np.unique(np.round(np.linspace(0, most / step, _POINTS // 2))) * step
-    axes.step(t, [noise.tail(float(at)) for at in t], where="pre", color=_INK, lw=1.8)
+    axes.step(t, [noise.tail(float(at), size=size) for at in t], where="pre", color=_INK, lw=1.8)
     axes.set_yscale("log")
     failure = float(1 - exact(confidence, "confidence"))
     axes.plot([0, band, band], [failure, failure, 1e-6], color=_BAND, lw=1.5)
     axes.set_ylim(1e-6, 1.5)
     axes.set_xlim(0, most)
     axes.set_xlabel("t")
-    axes.set_title("How likely noise reaches t", fontsize=10, color=_INK)
+    axes.set_title(
+        "How likely noise reaches t" if size == 1 else f"How likely any of {size} reaches t",
+        fontsize=10,
+        color=_INK,
+    )

@@ -40,8 +40,10 @@ from discreet.mechanisms.scores import (
 )
 from discreet.mechanisms.search import least
 from discreet.mechanisms.sensitivity import Sensitivity
+from discreet.mechanisms.tails import falling_sum
 from discreet.mechanisms.weighted import Weights, nearest
-from discreet.noise import SYSTEM, Source, exponential_ranking
+from discreet.noise import SYSTEM, Source
+from discreet.noise.ranking import exact_ranking
 from discreet.noise.source import checked
 from discreet.numbers import Exactable, fraction_text, nonnegative, positive, whole
 from discreet.privacy import ZCDP, Guarantee, Neighbours, PrivacyLoss, PureDP
@@ -144,7 +146,7 @@ class _Chooser(Selector):
         where W is Lambert's function.
         """
         rivals = rivals_of(candidates)
-        return enclose(lambda: (rivals / arb(1).exp()).lambertw() / ball(self._rate)).upper
+        return max(0.0, enclose(lambda: (rivals / arb(1).exp()).lambertw() / ball(self._rate)).upper)
 
     @classmethod
     def solve(
@@ -230,28 +232,30 @@ class PermuteAndFlip(_Chooser):
 
 def _ranked(scores: Any, rate: Fraction, top: int, source: Source) -> NDArray[np.intp]:
     """Return the places of the largest of rate * score + Exponential(1)."""
-    values = read_scores(scores).values
-    exactly = (
-        values.tolist() if values.dtype != np.float64 else [Fraction(value) for value in values.tolist()]
-    )
-    return np.asarray(exponential_ranking(exactly, 1 / rate, top=top, source=source))
+    values, unit = _as_integers(read_scores(scores).values.tolist())
+    if top > len(values):
+        raise InvalidInput(f"there are only {len(values)} candidates to choose the top {top} from")
+    return exact_ranking(values, unit * rate, top, checked(source))
+
+
+def _as_integers(scores: list[Any]) -> tuple[list[Any], Fraction]:
+    """Return scores as multiples of a unit: whole ones, of floats, whose denominators are powers of two."""
+    if not all(type(score) is float for score in scores):
+        return scores, Fraction(1)
+    ratios = [score.as_integer_ratio() for score in scores]
+    common = max(bottom for _, bottom in ratios)
+    return [top * (common // bottom) for top, bottom in ratios], Fraction(1, common)
 
 
 def _outranked(q: arb, k: int, rivals: int) -> arb:
     """Return the chance that one of the rivals is among the top k, where each is behind by a gap of q.
 
-    Claim: with n = k + rivals and q < 1 it is 1 - Pr(Binomial(n, q) >= k) / (C(n, k) q**k).
+    Claim: with n = k + rivals and q < 1 it is 1 - Pr(Binomial(n, q) >= k) / (C(n, k) q**k). Divided out, the
+    quotient is (1 - q)**rivals times a sum of positive terms, each of which is less of the one before.
     """
-    n, fewer = k + rivals, arb(0)
-    term = (n * (-q).log1p()).exp()
-    for j in range(k):
-        fewer += term
-        term = term * q * (n - j) / ((j + 1) * (1 - q))
-    return 1 - (1 - fewer) / (_choices_of(n, k) * q**k)
-
-
-def _choices_of(n: int, k: int) -> arb:
-    return (arb(n + 1).lgamma() - arb(k + 1).lgamma() - arb(n - k + 1).lgamma()).exp()
+    odds = q / (1 - q)
+    none = (rivals * (-q).log1p()).exp()
+    return 1 - falling_sum(none, lambda i: odds * (rivals - i) / (k + i + 1), rivals)
 
 
 @dataclass(frozen=True, repr=False)
@@ -316,9 +320,14 @@ class TopK(Selector):
         """Return the expected gap of the worst one chosen to the k-th best, at most, rounded up.
 
         Claim: one chosen in place of another is behind it by no more than its own noise, so that this is at
-        most the expected largest noise of the rivals: (1 + 1/2 + ... + 1/rivals) / rate.
+        most the expected largest noise of the rivals: (1 + 1/2 + ... + 1/rivals) / rate. With k = 1 it is
+        permute-and-flip, and has its bound.
         """
         rivals = rivals_of(candidates, self.k)
+        if self.k == 1:
+            return PermuteAndFlip(self.epsilon, self.sensitivity, self.monotonic).expected_error(
+                candidates=candidates
+            )
         return enclose(lambda: harmonic(rivals) / ball(self._rate)).upper
 
     @classmethod

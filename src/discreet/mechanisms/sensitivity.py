@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from discreet.errors import InvalidInput, Unsupported
 from discreet.numbers import Exactable, exact, fraction_text, positive, whole
 from discreet.privacy.neighbours import ADD_REMOVE, Neighbours
+from discreet.privacy.reals import ball, enclose
 
 __all__ = ["Sensitivity"]
 
@@ -41,13 +43,17 @@ class Sensitivity:
         self,
         *,
         l1: Exactable,
-        linf: Exactable,
-        l2_squared: Exactable,
+        linf: Exactable | None = None,
+        l2_squared: Exactable | None = None,
         size: int = 1,
         whole: bool = False,
         neighbours: Relation = ADD_REMOVE,
     ) -> None:
-        values = positive(l1, "l1"), positive(l2_squared, "l2_squared"), positive(linf, "linf")
+        most = positive(l1, "l1")
+        one = most if linf is None else positive(linf, "linf")
+        # What is not said is at most this: one answer may be all that moves, and l2**2 is at most l1 * linf.
+        square = most * one if l2_squared is None else positive(l2_squared, "l2_squared")
+        values = most, square, one
         count = _whole(size, "size", least=1)
         if not values[2] ** 2 <= values[1] <= values[0] ** 2 or not values[2] <= values[0]:
             raise InvalidInput("norms must be in order: linf at most l2, and l2 at most l1")
@@ -60,6 +66,11 @@ class Sensitivity:
         object.__setattr__(self, "size", count)
         object.__setattr__(self, "whole", bool(whole))
         object.__setattr__(self, "neighbours", Neighbours.of(neighbours))
+
+    @property
+    def l2(self) -> float:
+        """The l2 norm, rounded up."""
+        return enclose(lambda: ball(self.l2_squared).sqrt()).upper
 
     # --- the standard queries ------------------------------------------------------------------------
 
@@ -93,10 +104,16 @@ class Sensitivity:
 
     @classmethod
     def sum(
-        cls, low: Exactable, high: Exactable, *, rows: int = 1, neighbours: Relation = ADD_REMOVE
+        cls,
+        low: Exactable,
+        high: Exactable,
+        *,
+        rows: int = 1,
+        whole: bool = False,
+        neighbours: Relation = ADD_REMOVE,
     ) -> Sensitivity:
-        """The sum of values clipped to [low, high]."""
-        return cls.sums([(low, high)], rows=rows, neighbours=neighbours)
+        """The sum of values clipped to [low, high]; see `sums`."""
+        return cls.sums([(low, high)], rows=rows, whole=whole, neighbours=neighbours)
 
     @classmethod
     def sums(
@@ -104,19 +121,28 @@ class Sensitivity:
         bounds: list[tuple[Exactable, Exactable]],
         *,
         rows: int = 1,
+        whole: bool = False,
         neighbours: Relation = ADD_REMOVE,
     ) -> Sensitivity:
         """Sums of several columns, each clipped to its own (low, high).
 
-        Under add-remove a row adds at most max(|low|, |high|); under replace it changes by high - low. The
-        sums count as real: integers, too, only stay whole if every value is.
+        Under add-remove a row adds at most max(|low|, |high|). Under replace a unit's only row changes by
+        high - low; of several rows, any number may be missing on either side, so that each may also add or
+        take away its whole value. Where a filter may leave a row out, let the bounds hold 0, which is what it
+        then adds. `whole` says that every value is an integer, and so are its bounds.
         """
+        pairs: Any = bounds
+        if not isinstance(pairs, (list, tuple)) or not all(_is_pair(pair) for pair in pairs):
+            raise InvalidInput("bounds must be a list of pairs, such as [(0, 1), (0, 5000)]")
         read = [_bounds(low, high) for low, high in bounds]
         if not read:
             raise InvalidInput("give at least one pair of bounds")
-        replaced = Neighbours.of(neighbours).kind == "replace"
-        moves = [high - low if replaced else max(abs(low), abs(high)) for low, high in read]
-        return cls._coordinates(moves, rows, neighbours)
+        if whole and any(low.denominator != 1 or high.denominator != 1 for low, high in read):
+            raise InvalidInput(
+                "whole values are clipped to whole bounds: leave whole=True out, or round the bounds"
+            )
+        moves = [_move(low, high, rows, Neighbours.of(neighbours).kind) for low, high in read]
+        return cls._coordinates(moves, rows, neighbours, whole=whole)
 
     @classmethod
     def mean(
@@ -142,7 +168,9 @@ class Sensitivity:
         return one.times(_whole(rows, "rows", least=1) * relation.distance, neighbours=relation)
 
     @classmethod
-    def _coordinates(cls, moves: list[Fraction], rows: int, neighbours: Relation) -> Sensitivity:
+    def _coordinates(
+        cls, moves: list[Fraction], rows: int, neighbours: Relation, *, whole: bool = False
+    ) -> Sensitivity:
         """One row may move every answer by its whole share at once."""
         relation = Neighbours.of(neighbours)
         if not any(moves):
@@ -152,6 +180,7 @@ class Sensitivity:
             l2_squared=sum((move**2 for move in moves), Fraction(0)),
             linf=max(moves),
             size=len(moves),
+            whole=whole,
             neighbours=Neighbours(relation.kind),
         )
         return one.times(_whole(rows, "rows", least=1) * relation.distance, neighbours=relation)
@@ -192,6 +221,17 @@ def _root_text(square: Fraction) -> str:
     if top**2 == square.numerator and bottom**2 == square.denominator:
         return fraction_text(Fraction(top, bottom))
     return f"sqrt({fraction_text(square)})"
+
+
+def _move(low: Fraction, high: Fraction, rows: int, relation: str) -> Fraction:
+    """Return how far one of a unit's rows can move a sum."""
+    if relation == "replace" and rows == 1:
+        return high - low
+    return max(abs(low), abs(high), high - low if relation == "replace" else Fraction(0))
+
+
+def _is_pair(pair: Any) -> bool:
+    return isinstance(pair, (list, tuple)) and len(pair) == 2
 
 
 def _bounds(low: Exactable, high: Exactable) -> tuple[Fraction, Fraction]:

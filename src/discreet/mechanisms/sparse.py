@@ -50,6 +50,7 @@ from discreet.privacy.reals import ball, enclose
 
 __all__ = ["SparseRun", "SparseVector"]
 
+_MOST_POSITIVES = 10**9
 # Bits of the part of epsilon that pays for the noisy threshold.
 _SPLIT_BITS = 20
 # Parts into which a scale is divided where a tail is bounded, and how far the sum goes, in scales.
@@ -85,7 +86,10 @@ class SparseVector:
     ) -> None:
         object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
         object.__setattr__(self, "sensitivity", read_sensitivity(sensitivity, monotonic))
-        object.__setattr__(self, "positives", whole(positives, "positives", least=1))
+        count = whole(positives, "positives", least=1)
+        if count > _MOST_POSITIVES:
+            raise InvalidInput(f"positives may be {_MOST_POSITIVES:,} at most, and each costs as much")
+        object.__setattr__(self, "positives", count)
         object.__setattr__(self, "monotonic", monotonic)
         object.__setattr__(self, "grid", None if grid is None else positive(grid, "grid"))
         steps_apart(self.sensitivity, self.grid, monotonic)

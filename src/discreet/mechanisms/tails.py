@@ -19,7 +19,7 @@ from discreet.errors import Unsupported
 from discreet.privacy.lattice import gaussian_mass_from, gaussian_mean_size
 from discreet.privacy.reals import ball
 
-__all__ = ["DiscreteGaussianLaw", "DiscreteLaplaceLaw", "IntegerLaw"]
+__all__ = ["DiscreteGaussianLaw", "DiscreteLaplaceLaw", "IntegerLaw", "falling_sum"]
 
 
 class IntegerLaw(ABC):
@@ -151,11 +151,11 @@ def _negative_tail(n: int, k: int, q: arb, gap: arb) -> arb:
     trials, odds = n + k - 1, gap / q
     if trials * gap < k:  # at least k successes are rarer than not
         first = _binomial(trials, k, gap, q) if k <= trials else arb(0)
-        return 1 - _falling(first, lambda i: odds * (trials - k - i) / (k + i + 1), trials - k)
-    return _falling(_binomial(trials, k - 1, gap, q), lambda i: (k - 1 - i) / (odds * (n + 1 + i)), k - 1)
+        return 1 - falling_sum(first, lambda i: odds * (trials - k - i) / (k + i + 1), trials - k)
+    return falling_sum(_binomial(trials, k - 1, gap, q), lambda i: (k - 1 - i) / (odds * (n + 1 + i)), k - 1)
 
 
-def _falling(first: arb, ratio: Callable[[int], arb], last: int) -> arb:
+def falling_sum(first: arb, ratio: Callable[[int], arb], last: int) -> arb:
     """Sum terms 0 to last, of which each is `ratio(i)` times the one before, and ratios do not rise."""
     total = term = first
     for i in range(last):

@@ -26,7 +26,7 @@ from discreet.noise.shares import random_place
 from discreet.noise.source import SYSTEM, Source, checked
 from discreet.numbers import Exactable, exact, positive, whole
 
-__all__ = ["exponential_ranking"]
+__all__ = ["exact_ranking", "exponential_ranking"]
 
 _BITS = 40
 # Offsets this far below the highest, 2**22 scales, are taken for it until they turn up among the top.
@@ -62,6 +62,13 @@ def exponential_ranking(
         raise InvalidInput(f"cannot rank the top {top} of {len(levels.values)} offsets")
     shape, source = shape_of(size), checked(source)
     return source.label(_rankings(levels, top, math.prod(shape), source).reshape(*shape, top))
+
+
+def exact_ranking(
+    values: Sequence[int | Fraction], unit: Fraction, top: int, source: Source
+) -> NDArray[np.intp]:
+    """Return the places of the `top` largest of values[i] * unit + E[i], for numbers of any length."""
+    return source.label(_rankings(_Levels(values, unit), top, 1, source)[0])  # type: ignore[no-any-return]
 
 
 def _read(offsets: Sequence[Exactable] | NDArray[Any]) -> Sequence[int | Fraction]:

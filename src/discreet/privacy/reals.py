@@ -12,6 +12,7 @@ change it under us, balls would be wider or narrower but still contain the truth
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,7 +39,7 @@ __all__ = [
 
 _LOCK = threading.RLock()
 _FIRST_BITS, _MOST_BITS = 96, 1 << 15
-_LEAST_DOUBLE = 5e-324
+_LEAST_DOUBLE, _GREATEST_DOUBLE = 5e-324, sys.float_info.max
 
 # An exact quantity where it is rational, otherwise a ball around it.
 Real = arb | Fraction
@@ -118,11 +119,18 @@ def enclose(quantity: Callable[[], Real], relative: float = 2**-51) -> Bounds:
                     return Bounds(exact, exact)
                 value = ball(value)
             bounds = Bounds(lower_float(value), upper_float(value))
-        width = bounds.upper - bounds.lower
-        narrow = width <= relative * abs(bounds.lower) or width <= 2 * _LEAST_DOUBLE
+        narrow = _is_narrow(bounds, relative)
         if (narrow and value.is_finite()) or bits >= _MOST_BITS:
             return bounds
         bits *= 2
+
+
+def _is_narrow(bounds: Bounds, relative: float) -> bool:
+    """Tell whether no more precision is called for: the doubles are near, or all of it is beyond them."""
+    if bounds.lower >= _GREATEST_DOUBLE or bounds.upper <= -_GREATEST_DOUBLE:
+        return True
+    width = bounds.upper - bounds.lower
+    return math.isfinite(width) and (width <= relative * abs(bounds.lower) or width <= 2 * _LEAST_DOUBLE)
 
 
 def _as_float(number: Fraction) -> float | None:
