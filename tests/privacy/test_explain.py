@@ -67,7 +67,7 @@ def test_the_factor_is_never_nearer_to_one_than_the_truth(epsilon: Fraction) -> 
 
 def test_an_epsilon_of_zero_moves_nothing_at_all() -> None:
     said = explain(0)
-    assert "at most 1 times as likely" in words(said.summary)
+    assert "exactly as likely" in words(said.summary)
     assert "10% sure before: between 10% and 10% after" in words(str(said))
     assert "right at most 50% of the time" in words(str(said))
     assert "name at most 5% of those" in words(str(said))
@@ -382,12 +382,18 @@ def test_under_replace_nothing_is_said_about_taking_part() -> None:
 
 def test_being_named_is_put_beside_the_base_rate() -> None:
     """Of one in a thousand, caught at most y of the time and one in twenty of the others: y/(y + 49.95)."""
-    for promise in (PureDP(1), ApproxDP(2, 1e-6), GDP(1), ZCDP(0.5)):
+    for promise in (PureDP(1), ApproxDP(2, 1e-6), GDP(0.5), ZCDP(0.05)):
         explanation = explain(promise)
         text = words(explanation.sections()["How well anyone could tell that you took part"])
         said = F(re.search(r"right for at most ([\d.]+)%", text)[1]) / 100  # type: ignore[index]
         exactly = explanation.caught / (explanation.caught + F(999, 20))
         assert exactly <= said <= exactly * F(101, 100)
+
+
+def test_a_promise_that_can_give_the_few_away_is_not_played_down() -> None:
+    for promise in (PureDP(50), GDP(4), ApproxDP(1, 0.5)):
+        assert "proves little" not in words(str(explain(promise)))
+    assert "exactly as likely" in explain(0).summary
 
 
 def test_a_concentrated_promise_is_read_at_more_than_one_epsilon() -> None:

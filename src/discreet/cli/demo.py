@@ -31,7 +31,10 @@ def demo(
         ("Twenty counts at once, all of which one person may be in", clinic_stops.many_counts()),
         ("A survey by coin flips, and what it recovers", clinic_stops.survey(bars)),
         ("Noise, drawn exactly from the law it claims", promise_stops.noise_and_its_law(bars)),
-        ("Ideas that look private, and the pair of databases that breaks each", promise_stops.bad_ideas()),
+        (
+            "Ideas that look private, and the pair of databases that gives each away most",
+            promise_stops.bad_ideas(),
+        ),
         ("What an epsilon of 1 means for one person", promise_stops.epsilon(bars, picture)),
     ]
     console.print("\n[bold]discreet[/bold]: ask a table about people without telling on any of them.\n")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from discreet.cli.figures import figure
-from discreet.cli.pictures import save
+from discreet.cli.pictures import check, save
 
 if TYPE_CHECKING:
     from discreet.privacy import Explanation, Guarantee
@@ -48,6 +48,8 @@ def explain(
     """
     from discreet.privacy import explain as explain_guarantee
 
+    if plot is not None:
+        check(plot)
     guarantee, read_at = _guarantee(epsilon, delta, rho, mu)
     explanation = explain_guarantee(guarantee, delta=read_at, n=n, neighbours=neighbours)
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -36,33 +37,53 @@ def calibrated(
     grid: Fraction | None,
     size: int | None,
 ) -> Noise:
-    """Return the least noise that keeps the promise that was typed."""
+    """Return the least noise that keeps the promise that was typed; a delta without epsilon only reads it."""
+    if epsilon is not None and rho is not None:
+        raise typer.BadParameter("give one promise: --epsilon (with --delta) or --rho")
     return kind.calibrate(
-        epsilon=epsilon, delta=delta, rho=rho, sensitivity=sensitivity, grid=grid, size=size
+        epsilon=epsilon,
+        delta=delta if epsilon is not None else None,
+        rho=rho,
+        sensitivity=sensitivity,
+        grid=grid,
+        size=size,
     )
 
 
-def about(noise: Noise, sensitivity: Fraction, delta: Fraction | None, size: int) -> dict[str, Any]:
+def about(
+    noise: Noise,
+    sensitivity: Fraction,
+    delta: Fraction | None,
+    size: int,
+    reach: Fraction | None = None,
+) -> dict[str, Any]:
     """Return what there is to know about noise, as plain values; floats err on the safe side."""
+    from discreet.errors import InvalidInput
     from discreet.mechanisms import Laplace
     from discreet.privacy.reals import enclose
 
-    loss, width = noise.loss(sensitivity), noise.scale if isinstance(noise, Laplace) else noise.variance
-    figures: dict[str, Any] = {
-        "mechanism": type(noise).__name__,
-        "scale" if isinstance(noise, Laplace) else "variance": enclose(lambda: width).upper,
-        "grid": 1 if noise.grid is None else enclose(lambda: noise.grid).upper,  # type: ignore[arg-type, return-value]
-        "sensitivity": float(sensitivity),
+    def up(number: Fraction) -> float:
+        return enclose(lambda: number).upper
+
+    loss = noise.loss(sensitivity)
+    figures: dict[str, Any] = {"mechanism": type(noise).__name__}
+    if isinstance(noise, Laplace):
+        figures |= {"scale": up(noise.scale), "epsilon": up(noise.guarantee(sensitivity).epsilon)}
+    else:
+        figures |= {"variance": up(noise.variance), "sigma": noise.sigma}
+        figures |= {"rho": up(noise.guarantee(sensitivity).rho)}
+    figures |= {
+        "grid": 1 if noise.grid is None else up(noise.grid),
+        "sensitivity": up(sensitivity),
         "size": size,
     }
-    if isinstance(noise, Laplace):
-        figures["epsilon"] = loss.max_divergence
-    else:
-        figures["rho"] = enclose(lambda: noise.guarantee(sensitivity).rho).upper
     if delta:
-        figures["delta"] = enclose(lambda: delta).upper
-        figures["epsilon_at_delta"] = loss.epsilon(delta)
+        figures |= {"delta": up(delta), "epsilon_at_delta": loss.epsilon(delta)}
     figures["expected_error"] = noise.expected_error()
+    if any(figure == math.inf for figure in figures.values()):
+        raise InvalidInput("these figures are beyond any float: choose less extreme ones")
+    if reach is not None:
+        figures["reaches"] = {"error": up(reach), "chance": noise.tail(reach, size=size)}
     figures["error"] = {str(level): noise.error(level, size=size) for level in _LEVELS}
     return figures
 
@@ -81,26 +102,31 @@ def show(figures: dict[str, Any]) -> None:
 
 
 def _lines(figures: dict[str, Any]) -> list[tuple[str, str]]:
-    from discreet.numbers import digits_text
-
-    def up(key: str, digits: int = 6) -> str:
-        return digits_text(figures[key], up=True, digits=digits)
-
     several = f", the largest of {figures['size']}" if figures["size"] > 1 else ""
-    width = "scale" if "scale" in figures else "variance"
-    lines = [("noise", f"{figures['mechanism']}, {width} {up(width)}, in steps of {up('grid')}")]
-    if "epsilon" in figures:
-        lines.append(("epsilon", f"{up('epsilon')}, for a sensitivity of {up('sensitivity')}"))
-    else:
-        lines.append(("rho", f"{up('rho')}, for a sensitivity of {up('sensitivity')}"))
-    if "delta" in figures:
-        lines.append((f"epsilon at delta {up('delta', 3)}", up("epsilon_at_delta")))
-    lines.append(("expected size", up("expected_error")))
-    for level, error in figures["error"].items():
-        lines.append(
-            (
-                f"{100 * float(level):g}% of the time",
-                f"within {digits_text(error, up=True, digits=6)}{several}",
-            )
+    width = "scale" if "scale" in figures else "sigma"
+    lines = [
+        (
+            "noise",
+            f"{figures['mechanism']}, {width} {_up(figures[width])}, in steps of {_up(figures['grid'])}",
         )
+    ]
+    unit = "epsilon" if "epsilon" in figures else "rho"
+    lines.append((unit, f"{_up(figures[unit])}, for a sensitivity of {_up(figures['sensitivity'])}"))
+    if "delta" in figures:
+        lines.append((f"epsilon at delta {_up(figures['delta'])}", _up(figures["epsilon_at_delta"])))
+    lines.append(("expected size", _up(figures["expected_error"])))
+    if "reaches" in figures:
+        asked = figures["reaches"]
+        lines.append(
+            (f"reaches {_up(asked['error'])}", f"with a chance of at most {_up(asked['chance'])}{several}")
+        )
+    for level, error in figures["error"].items():
+        lines.append((f"{100 * float(level):g}% of the time", f"within {_up(error)}{several}"))
     return lines
+
+
+def _up(figure: float) -> str:
+    """Write six digits, rounded up once: a float stands for its shortest decimal."""
+    from discreet.numbers import digits_text, exact
+
+    return digits_text(exact(figure, "figure"), up=True, digits=6)

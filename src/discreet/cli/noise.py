@@ -9,7 +9,7 @@ import typer
 
 from discreet.cli.figures import figure
 from discreet.cli.mechanism import about, calibrated, kind_of, show
-from discreet.cli.pictures import save
+from discreet.cli.pictures import check, save
 
 if TYPE_CHECKING:
     from discreet.mechanisms import Gaussian, Laplace
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["noise"]
 
 _Figure = Fraction | None
-_MOST = 10_000_000
+_MOST, _BLOCK = 10_000_000, 100_000
 
 
 def noise(
@@ -49,6 +49,8 @@ def noise(
 
     For example: discreet noise laplace --epsilon 0.1 -n 5
     """
+    if plot is not None:
+        check(plot)
     mechanism = _mechanism(kind, scale, epsilon, delta, rho, sensitivity, grid)
     if draws is not None:
         _print_draws(mechanism, draws, as_json)
@@ -83,11 +85,15 @@ def _mechanism(
 
 
 def _print_draws(mechanism: "Laplace | Gaussian", draws: int, as_json: bool) -> None:
-    from fractions import Fraction as Exact
+    import numpy as np
 
     if not 1 <= draws <= _MOST:
         raise typer.BadParameter(f"--draws must be between 1 and {_MOST:,}, not {draws}")
-    zero = 0 if mechanism.grid is None else Exact(0)
-    drawn = [mechanism.release(zero) for _ in range(draws)]
-    values = [int(value) if value == int(value) else float(value) for value in drawn]
-    typer.echo(json.dumps(values) if as_json else "\n".join(map(str, values)))
+    many = mechanism.together(min(draws, _BLOCK))
+    zeros = np.zeros(min(draws, _BLOCK), np.int64 if mechanism.grid is None else np.float64)
+    if as_json:
+        blocks = [many.release(zeros[: draws - start]).tolist() for start in range(0, draws, _BLOCK)]
+        typer.echo(json.dumps([value for block in blocks for value in block]))
+        return
+    for start in range(0, draws, _BLOCK):
+        typer.echo("\n".join(map(str, many.release(zeros[: draws - start]).tolist())))

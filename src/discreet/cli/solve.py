@@ -9,7 +9,7 @@ import typer
 
 from discreet.cli.figures import figure
 from discreet.cli.mechanism import about, calibrated, kind_of, show
-from discreet.cli.pictures import save
+from discreet.cli.pictures import check, save
 
 __all__ = ["solve"]
 
@@ -51,6 +51,8 @@ def solve(
     For example: discreet solve laplace --sensitivity 1 --error 10 --failure 1e-5
     """
     noise_kind = kind_of(kind)
+    if plot is not None:
+        check(plot)
     by_promise = epsilon is not None or rho is not None
     if error is not None and failure is not None and not by_promise:
         noise = noise_kind.solve(error=error, failure=failure, sensitivity=sensitivity, size=size, grid=grid)
@@ -58,11 +60,11 @@ def solve(
         noise = calibrated(noise_kind, sensitivity, epsilon, delta, rho, grid, size)
     else:
         raise typer.BadParameter("give --error and --failure, or --epsilon (with --delta) or --rho")
-    figures = about(noise, sensitivity, delta, size or 1)
+    figures = about(noise, sensitivity, delta, size or 1, error)
     if as_json:
         typer.echo(json.dumps(figures, indent=2))
     else:
         show(figures)
     if plot is not None:
-        save(lambda: noise.plot(sensitivity=sensitivity), plot)
+        save(lambda: noise.plot(sensitivity=sensitivity, size=size or 1), plot)
         typer.echo(f"\nThe picture is in {plot}", err=as_json)

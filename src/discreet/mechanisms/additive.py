@@ -95,6 +95,10 @@ class AdditiveNoise(ABC):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_sampler"}
 
+    @abstractmethod
+    def together(self, size: int) -> Self:
+        """Return the same noise for this many answers at once: what they cost together is `loss` of that."""
+
     def _check_size(self, count: int, *, whole: bool) -> None:
         name = type(self).__name__
         if self.grid is None and not whole:

@@ -38,7 +38,7 @@ _USUAL_DELTA = Fraction(1, 10**6)
 # The share of those who did not take part that an attacker may name all the same.
 _FALSE_ALARM = Fraction(1, 20)
 # With as few members as this, what it means to be named is worth a sentence.
-_BASE_RATE = Fraction(1, 1000)
+_BASE_RATE, _SURE = Fraction(1, 1000), 0.1
 # A zero-concentrated promise says more than any one (epsilon, delta): it is read at these epsilons besides.
 _READ_AT = (0, Fraction(1, 2), 1, Fraction(3, 2), 2, 3, 4, 6, 8)
 # Beliefs are described but for this many times delta: at delta itself a promise allows a loss of any size.
@@ -64,6 +64,11 @@ class Explanation:
     def summary(self) -> str:
         """The promise in one sentence."""
         epsilon, delta = self.promise.figures()
+        if not epsilon and not delta:
+            return _fill(
+                "Whatever is published is exactly as likely with your data in the table as "
+                f"{self._words.without}: nothing is said about you at all."
+            )
         if not delta:
             return _fill(
                 f"Whatever is published is at most {_factor(epsilon)} times as likely with your data in the "
@@ -211,13 +216,19 @@ class Explanation:
         return "\n".join([opening, *rows, closing])
 
     def _attack(self) -> str:
-        caught, others = self.caught * _BASE_RATE, _FALSE_ALARM * (1 - _BASE_RATE)
-        return _fill(
+        said = (
             f"Toss a coin for {self._words.coin} and let the cleverest attacker, who knows all the other "
             f"rows, guess from the result: they are right at most {_percent(self.best_guess)} of the time. "
             f"If they may wrongly name one in twenty of {self._words.others}, they name at most "
-            f"{_percent(self.caught)} of {self._words.those}. To be named then proves little: where "
-            f"{self._words.few}, it is right for at most {_percent(caught / (caught + others))} of the named."
+            f"{_percent(self.caught)} of {self._words.those}."
+        )
+        # Of a promise that can give away the few, what follows would reassure falsely.
+        if posterior_after(self.moved, _BASE_RATE).high > _SURE:
+            return _fill(said)
+        caught, others = self.caught * _BASE_RATE, _FALSE_ALARM * (1 - _BASE_RATE)
+        return _fill(
+            f"{said} To be named then proves little: where {self._words.few}, it is right for at most "
+            f"{_percent(caught / (caught + others))} of the named."
         )
 
     def _simulation(self) -> str:

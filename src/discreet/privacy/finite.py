@@ -29,9 +29,10 @@ Point = tuple[Fraction, Fraction]
 # A curve of more corners than this takes seconds to apply to another; so does one of fewer, whose rates are
 # fractions of this many bits together.
 _MOST_CORNERS, _MOST_BITS = 3000, 10_000_000
+_MOST_SHOWN = 6
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FinitePair(Pair):
     """Outcomes as (mass under P, mass under Q), merged and sorted by likelihood ratio, greatest first."""
 
@@ -69,6 +70,13 @@ class FinitePair(Pair):
                 escaped += p
         first = ((escaped, Fraction(0)),) if escaped else ()
         return cls((*first, *(merged[ratio] for ratio in sorted(merged, reverse=True))))
+
+    def __repr__(self) -> str:
+        few = len(self.outcomes) <= _MOST_SHOWN
+        inside = (
+            ", ".join(f"({p}, {q})" for p, q in self.outcomes) if few else f"{len(self.outcomes)} outcomes"
+        )
+        return f"FinitePair({inside})"
 
     def above(self, epsilon: Fraction) -> Masses:
         """Add up the outcomes whose ratio exceeds e**epsilon."""

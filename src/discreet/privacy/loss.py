@@ -37,7 +37,7 @@ from discreet.privacy.reals import Bounds, enclose
 __all__ = ["FiniteLoss", "PrivacyLoss"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PrivacyLoss:
     """The loss ln P(o)/Q(o) between the outputs on two neighbours, in both directions.
 
@@ -246,6 +246,10 @@ class PrivacyLoss:
         pair = self.there.group(whole(k, "k", least=1))
         return type(self)(pair, pair.reversed(), self.neighbours.at(k))
 
+    def __repr__(self) -> str:
+        other = "" if self.there == self.back else f", {self.back!r}"
+        return f"{type(self).__name__}({self.there!r}{other}, {self.neighbours!r})"
+
     def _directions(self) -> list[Pair]:
         return [self.there] if self.there == self.back else [self.there, self.back]
 
@@ -258,7 +262,7 @@ class PrivacyLoss:
         return Bounds(max(b.lower for b in both), max(b.upper for b in both))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FiniteLoss(PrivacyLoss):
     """The loss between two finite distributions given as exact fractions: rational figures are exact.
 
