@@ -22,6 +22,7 @@ from discreet.numbers import (
     nonnegative,
     positive,
     probability,
+    short_text,
     whole,
 )
 
@@ -329,3 +330,11 @@ def test_what_is_written_reads_back_as_the_same_rational(number: Fraction) -> No
 def test_rationals_beyond_what_python_writes_are_described() -> None:
     assert fraction_text(F(-(10**5000))) == "about -10**5000"
     assert fraction_text(F(1, 10**5000)) == "about 10**-5000"
+
+
+def test_short_text_marks_what_it_cuts_and_rounds_up() -> None:
+    assert short_text(Fraction(1, 3)) == "1/3"
+    assert short_text(Fraction(103, 100)) == "1.03"
+    long = Fraction(920753626921, 1099511627776)
+    assert short_text(long) == "~0.837421"
+    assert Fraction(short_text(long)[1:]) >= long

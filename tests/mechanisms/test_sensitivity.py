@@ -1,6 +1,7 @@
 """The sensitivity of each standard query is what going through all neighbours finds: no less, and no more."""
 
 import itertools
+import math
 from collections.abc import Callable
 from fractions import Fraction as F
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidInput, Unsupported
+from discreet.mechanisms.gaussian import Gaussian
+from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.privacy import Neighbours
 from discreet.privacy.database import Database, databases, neighbours_of
@@ -161,3 +164,32 @@ BAD: dict[str, Callable[[], object]] = {
 def test_bad_input(ask: Callable[[], object]) -> None:
     with pytest.raises(InvalidInput):
         ask()
+
+
+def test_what_is_not_said_is_bounded_from_what_is() -> None:
+    assert norms_of(Sensitivity(l1=2)) == (F(2), F(4), F(2))
+    assert norms_of(Sensitivity(l1=2, linf=1, size=2)) == (F(2), F(2), F(1))
+    assert Sensitivity.counts(20).l2 >= math.sqrt(20)
+    for given in ([(0, 1), (2,)], (0, 1), 5, [0, 1], "01"):
+        with pytest.raises(InvalidInput, match="pairs"):
+            Sensitivity.sums(given)  # type: ignore[arg-type]
+
+
+def test_sums_of_whole_values_are_whole() -> None:
+    stated = Sensitivity.sum(0, 5000, rows=3, whole=True)
+    assert stated.whole
+    assert type(Laplace.calibrate(epsilon=1, sensitivity=stated).release(123456)) is int
+    with pytest.raises(InvalidInput, match="whole bounds"):
+        Sensitivity.sum(0, 0.5, whole=True)
+
+
+def test_noise_for_more_answers_than_a_sensitivity_is_about_is_refused() -> None:
+    asked: list[Callable[[], object]] = [
+        lambda: Laplace.calibrate(epsilon=1, sensitivity=Sensitivity.counts(4), size=10),
+        lambda: Laplace(2, size=5).loss(Sensitivity.counts(4)),
+        lambda: Gaussian(2, size=5).guarantee(Sensitivity.counts(4)),
+    ]
+    for ask in asked:
+        with pytest.raises(InvalidInput, match="of 4 answers"):
+            ask()
+    assert Laplace(2).together(4).loss(Sensitivity.counts(4)) == Laplace(2).loss(4)
