@@ -190,3 +190,8 @@ def test_shown_counts_are_biased_and_counts_drawn_again_are_not() -> None:
     # The noise has a variance of at most 2 scale**2: by Chebyshev this fails less than once in a million.
     assert abs(again.mean() - 9) < 1000 * math.sqrt(8 / shown.size)
     assert abs(again.mean() - 9) < 0.2
+
+
+def test_expected_error_is_that_of_the_noise() -> None:
+    assert LaplaceKeys(10, 5).expected_error() == LaplaceKeys(10, 5).noise.expected_error()
+    assert GaussianKeys(100, 5).expected_error() > 7

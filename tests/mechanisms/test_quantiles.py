@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from discreet.errors import DiscreetError, InvalidInput, NotPrivateWarning
 from discreet.mechanisms import quantiles as module
 from discreet.mechanisms.quantiles import Quantiles
-from discreet.mechanisms.ranks import points
+from discreet.mechanisms.ranks import expected_ties, points
+from discreet.mechanisms.selection import ExponentialMechanism
 from discreet.noise import NotPrivate, NotPrivateArray
 from discreet.privacy import GDP, ZCDP, ApproxDP, Neighbours, PureDP
 from tests.statistics import Finding, assert_passes, at_most, chi_square, judge
@@ -681,3 +683,39 @@ def test_data_that_are_refused(data: Any) -> None:
 def test_repr() -> None:
     q = Quantiles([0.5], (0, 1), grid=0.1, epsilon=0.1, rows=2, neighbours="replace")
     assert repr(q) == "Quantiles([0.5], bounds=(0, 1), epsilon=0.1, grid=0.1, rows=2, neighbours='replace')"
+
+
+# --- expected errors -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("quantiles", [[0.5], [0.1], [0.25, 0.5, 0.75]], ids=str)
+def test_expected_error_holds_in_a_sample(quantiles: list[float]) -> None:
+    m = Quantiles(quantiles, bounds=(0, 100), epsilon=1)
+    data = np.sort(np.random.default_rng(7).integers(0, 101, 200))
+    errors = []
+    for _ in range(400):
+        found = np.atleast_1d(m.release(data))
+        below, upto = (np.searchsorted(data, found, side=side) for side in ("left", "right"))
+        targets = np.array(quantiles) * len(data)
+        errors.append(np.maximum(np.maximum(below - targets, targets - upto), 0))
+    means = np.mean(errors, axis=0)
+    room = 6 * np.std(errors, axis=0).max() / math.sqrt(len(errors))
+    assert means.max() <= m.expected_error(len(data)) + room
+    assert m.expected_error(len(data)) < len(data) / 2
+
+
+def test_expected_error_for_one_quantile_is_that_of_the_exponential_mechanism() -> None:
+    m = Quantiles([0.5], bounds=(0, 100), epsilon=1)
+    assert m.expected_error() == pytest.approx(ExponentialMechanism(1, 0.5).expected_error(candidates=101))
+
+
+@pytest.mark.parametrize("bits", [1, 3, 8])
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 40])
+def test_expected_ties(n: int, bits: int) -> None:
+    """Against a sample; at n = 2 it is exactly 1 and the chance that the two are equal."""
+    drawn = np.random.default_rng(1).integers(0, 1 << bits, (4000, n))
+    most = [max(Counter(row).values(), default=0) for row in drawn.tolist()]
+    assert np.mean(most) <= float(expected_ties(n, bits)) + 6 * np.std(most) / math.sqrt(len(most))
+    if n == 2:
+        assert 0 <= expected_ties(2, bits) - 1 - Fraction(1, 2**bits) <= Fraction(4, 1 << bits)
+    assert expected_ties(10**9, 20) > 10**9 >> 20

@@ -548,3 +548,20 @@ def test_other_refusals() -> None:
 def test_more_positives_than_anyone_pays_for_are_refused() -> None:
     with pytest.raises(InvalidInput, match="at most"):
         SparseVector(1, positives=10**400)
+
+
+@pytest.mark.parametrize(
+    "m", [SparseVector(1), SparseVector(0.5, positives=3), SparseVector(1, grid=0.5)], ids=repr
+)
+def test_expected_error_holds_in_a_sample(m: SparseVector) -> None:
+    """The worst misjudgement of answers spread around the threshold; Cantelli's bound at one in a million."""
+    offsets = [-60, -30, -12, -4, -1, 1, 4, 12, 30, 60]
+    answers = [500 + offset for offset in offsets]
+    worst = []
+    for _ in range(2000):
+        flags = m.release(answers, 500)
+        wrong = [abs(o) for o, said in zip(offsets, flags, strict=False) if said != (o >= 0)]
+        worst.append(max(wrong, default=0))
+    spread = np.std(worst) / math.sqrt(len(worst)) * 6
+    assert np.mean(worst) <= m.expected_error(answers=len(answers)) + spread
+    assert m.expected_error(answers=100) > m.expected_error(answers=1) > 0

@@ -98,6 +98,13 @@ class _NoisyKeys(Keys):
         """
         return int(self.noise.error(confidence))
 
+    def expected_error(self) -> float:
+        """Return how far off a count is expected to be where it is shown, times how often it is, rounded up.
+
+        Claim: for each key, the mean of the distance if it is shown and of 0 if not is at most E|noise|.
+        """
+        return self.noise.expected_error()
+
     def loss(self, *, neighbours: Neighbours | str = "add-remove") -> PrivacyLoss:
         """Return the loss of a release: with probability `escape` everything, otherwise that of the noise.
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidInput
 from discreet.mechanisms.additive import guarantee_asked
-from discreet.mechanisms.ranks import choose, cuts, points, read_places, values_at
+from discreet.mechanisms.ranks import choose, cuts, expected_ties, points, read_places, values_at
 from discreet.mechanisms.scores import affordable, fails_at_most, failure_of, read_failure
 from discreet.mechanisms.search import least, least_whole
 from discreet.noise import SYSTEM, Source
@@ -182,6 +182,29 @@ class Quantiles:
         """Return a rank error that no quantile reaches, with at least this confidence."""
         failure, size = failure_of(confidence), self._size(n)
         return least_whole(lambda rank: fails_at_most(lambda: self._tail(Fraction(rank), size), failure))
+
+    def expected_error(self, n: int | None = None) -> float:
+        """Return the expected rank error of whichever quantile is worst placed, at most, rounded up.
+
+        Claim: errors add up along the path to a quantile at most, and each choice is the exponential
+        mechanism's, whose error beyond the best's is W((candidates - 1) / e) / rate at most, on average.
+        Where data are cut the best is off by at most half the number of values that are equal.
+        """
+        size = self._size(n)
+        cut = expected_ties(size, _TIE_BITS) / 2 if len(self.quantiles) > 1 else Fraction(0)
+
+        def worst(first: int, last: int, level: int) -> Fraction:
+            if first == last:
+                return Fraction(0)
+            middle, several = (first + last) // 2, last - first > 1
+            rivals = (self._points() << _TIE_BITS) if several else self._points() - 1
+            rate = self._rate(self._target(first, middle, last), level)
+            here = enclose(lambda: (rivals / arb(1).exp()).lambertw() / ball(rate)).upper
+            deeper = max(worst(first, middle, level + 1), worst(middle + 1, last, level + 1))
+            return exact(max(0.0, here), "error") + (cut if several else 0) + deeper
+
+        most = worst(0, len(self.quantiles), 0)
+        return enclose(lambda: most).upper
 
     def _size(self, n: int | None) -> int:
         if n is None and len(self.quantiles) > 1:

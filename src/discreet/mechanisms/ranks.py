@@ -21,11 +21,13 @@ from discreet.mechanisms.weighted import Weights, nearest
 from discreet.noise import Source
 from discreet.noise.coins import uniform
 
-__all__ = ["Candidates", "choose", "cuts", "points", "read_places", "values_at"]
+__all__ = ["Candidates", "choose", "cuts", "expected_ties", "points", "read_places", "values_at"]
 
 Ints = NDArray[Any]
 
 _HALF = 1 << 62
+# From here on ties are bounded at once.
+_MOST_TIES = 500
 
 
 class Candidates(NamedTuple):
@@ -34,6 +36,24 @@ class Candidates(NamedTuple):
     starts: Ints
     times: Ints
     errors: Ints
+
+
+def expected_ties(n: int, bits: int) -> Fraction:
+    """Bound the expected greatest number of equal ones among n values that end in random bits.
+
+    Claim: more than c are equal with a chance of at most C(n, c + 1) / 2**(bits c), and the expectation is
+    the sum of these chances over c >= 0, of which none is above 1. From c = 2 e n / 2**bits on they are below
+    2**(bits - c - 1), because C(n, k) <= (e n / k)**k.
+    """
+    far = 6 * n // 2**bits + 2
+    if far > _MOST_TIES:
+        return Fraction(far + bits + 1)
+    total, c = Fraction(min(n, 1)), 1
+    while c < far + 2 * bits:
+        chance = Fraction(math.comb(n, c + 1), 1 << bits * c)
+        total += min(Fraction(1), Fraction(math.ceil(chance * 2**40), 2**40))
+        c += 1
+    return total + Fraction(4, 1 << bits)
 
 
 def points(values: Ints, low: int, high: int, target: Fraction) -> Candidates:

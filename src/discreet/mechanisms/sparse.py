@@ -40,6 +40,7 @@ from discreet.mechanisms.scores import (
     steps_each,
 )
 from discreet.mechanisms.search import least, least_whole
+from discreet.mechanisms.selection import harmonic
 from discreet.mechanisms.sensitivity import Sensitivity
 from discreet.mechanisms.tails import DiscreteLaplaceLaw
 from discreet.noise import SYSTEM, Source, discrete_laplace
@@ -218,6 +219,23 @@ class SparseVector:
 
         steps = least_whole(keeps)
         return steps if grid is None else enclose(lambda: steps * grid).upper
+
+    def expected_error(self, *, answers: int) -> float:
+        """Return how far off the worst of so many judgements is expected to be, at most, rounded up.
+
+        Claim: whatever the answers, also if each is chosen in the light of what was said before. A judgement
+        is off by no more than the sizes of the threshold's noise and of the answer's own, which is at most an
+        exponential variate of its scale and half a step; so the largest of m is expected to be at most
+        1 + 1/2 + ... + 1/m scales and half a step. Rounding to a grid adds a step.
+        """
+        count, step = whole(answers, "answers", least=1), self.grid or Fraction(1)
+        rounding = Fraction(1, 2) if self.grid is None else Fraction(3, 2)
+
+        def steps() -> arb:
+            threshold = DiscreteLaplaceLaw(self._threshold_rate).mean_size()
+            return threshold + harmonic(count) / ball(self._answer_rate) + ball(rounding)
+
+        return enclose(lambda: steps() * ball(step)).upper
 
     @classmethod
     def solve(
