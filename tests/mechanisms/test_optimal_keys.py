@@ -203,3 +203,21 @@ def test_a_threshold_that_no_table_reaches_hides_all() -> None:
     m = OptimalKeys(Fraction(1, 10**30), Fraction(1, 10**40))
     assert m.threshold > 10**25
     assert m.release({"a": 5, "b": 2**61}) == []
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(3)], ids=str)
+@pytest.mark.parametrize("reach", [1, 2, 7, 20])
+def test_it_is_truncated_geometric_noise_and_a_threshold(epsilon: Fraction, reach: int) -> None:
+    """Noise on -reach, ..., reach, P(x) proportional to exp(-epsilon |x|), is shown above a threshold of reach.
+
+    At the delta with which that shows a key of one unit, the probability of its greatest value.
+    """
+    q = MP.exp(-real(epsilon))
+    weights = {x: q ** abs(x) for x in range(-reach, reach + 1)}
+    total = MP.fsum(weights.values())
+    delta = Fraction(MP.nstr(weights[reach] / total, 40))
+    m = OptimalKeys(epsilon, delta)
+    for n in range(2 * reach + 3):
+        shown = MP.fsum(weight for x, weight in weights.items() if n + x > reach) / total
+        low, high = m.keep_probability(n)
+        assert low - 1e-15 <= shown <= high + 1e-15
