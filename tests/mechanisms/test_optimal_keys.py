@@ -208,7 +208,7 @@ def test_a_threshold_that_no_table_reaches_hides_all() -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 2), Fraction(1), Fraction(3)], ids=str)
 @pytest.mark.parametrize("reach", [1, 2, 7, 20])
 def test_it_is_truncated_geometric_noise_and_a_threshold(epsilon: Fraction, reach: int) -> None:
-    """Noise on -reach, ..., reach, P(x) proportional to exp(-epsilon |x|), is shown above a threshold of reach.
+    """Noise on -reach, ..., reach, P(x) proportional to exp(-epsilon |x|), shown above a threshold, reach.
 
     At the delta with which that shows a key of one unit, the probability of its greatest value.
     """
