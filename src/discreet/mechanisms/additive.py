@@ -95,9 +95,9 @@ class AdditiveNoise(ABC):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_sampler"}
 
-    @abstractmethod
     def together(self, size: int) -> Self:
         """Return the same noise for this many answers at once: what they cost together is `loss` of that."""
+        return self._with(self._width, self.grid, size)
 
     def _check_size(self, count: int, *, whole: bool) -> None:
         name = type(self).__name__
@@ -202,6 +202,11 @@ class AdditiveNoise(ABC):
             return False
 
     # --- how it is chosen ----------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _width(self) -> Fraction:
+        """The scale, or the variance, in the answers' own units."""
 
     @classmethod
     @abstractmethod

@@ -80,9 +80,9 @@ class Laplace(AdditiveNoise):
     def _with(cls, width: Fraction, grid: Fraction | None, size: int | None) -> Self:
         return cls(width, grid=grid, size=size)
 
-    def together(self, size: int) -> Self:
-        """Return the same noise for this many answers at once: what they cost together is `loss` of that."""
-        return type(self)(self.scale, grid=self.grid, size=size)
+    @property
+    def _width(self) -> Fraction:
+        return self.scale
 
     @property
     def _law(self) -> DiscreteLaplaceLaw:

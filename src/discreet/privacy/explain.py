@@ -25,6 +25,7 @@ from discreet.privacy.neighbours import ADD_REMOVE, Neighbours
 from discreet.privacy.pairs import grouped_delta
 from discreet.privacy.posterior import Posterior, epsilon_for_shift, posterior_after, shift_bound
 from discreet.privacy.reals import ball, enclose
+from discreet.privacy.wording import NOT_PROMISED, WORDS, Words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -138,7 +139,7 @@ class Explanation:
             self._words.attack: self._attack(),
             "What is learned beyond what the others teach": self._simulation(),
             "You and others together": self._groups(),
-            "What it does not promise": _NOT_PROMISED,
+            "What it does not promise": NOT_PROMISED,
             **({"What it leaves to be learned": self._utility(self.n)} if self.n is not None else {}),
             **({"Take care": "\n\n".join(_fill(str(c)) for c in self.cautions)} if self.cautions else {}),
         }
@@ -187,8 +188,8 @@ class Explanation:
         )
 
     @property
-    def _words(self) -> _Words:
-        return _WORDS[self.neighbours.kind]
+    def _words(self) -> Words:
+        return WORDS[self.neighbours.kind]
 
     def _beliefs(self) -> str:
         rows = [
@@ -294,47 +295,6 @@ class Explanation:
         )
 
 
-@dataclass(frozen=True)
-class _Words:
-    """How the text says what a neighbour is."""
-
-    without: str
-    belief: str
-    attack: str
-    coin: str
-    others: str
-    those: str
-    few: str
-    table: str
-    all: str
-
-
-_WORDS = {
-    "add-remove": _Words(
-        without="without them",
-        belief="that your data are in the table",
-        attack="How well anyone could tell that you took part",
-        coin="whether you are in the table",
-        others="those who did not take part",
-        those="those who did",
-        few="one in a thousand took part",
-        table="without you",
-        all="leaving out",
-    ),
-    "replace": _Words(
-        without="with anybody else's in their place",
-        belief="that your data say one thing and not another",
-        attack="How well anyone could tell what your data say",
-        coin="which of two rows is yours",
-        others="those who have the one row",
-        those="those who have the other",
-        few="one in a thousand has the other",
-        table="with anybody else's data in place of yours",
-        all="exchanging",
-    ),
-}
-
-
 def least_useful_epsilon(n: int) -> Fraction:
     """Return 1/(10n): below it n units together are promised an epsilon of a tenth, and little is learned.
 
@@ -342,18 +302,6 @@ def least_useful_epsilon(n: int) -> Fraction:
     Fraction(1, 10000)
     """
     return Fraction(1, 10 * whole(n, "n", least=1))
-
-
-_NOT_PROMISED = textwrap.dedent(
-    """\
-    - That nothing will be learned about you. A survey that shows that smoking causes cancer harms a smoker
-      who never took part in it: what is true of people like you can be learned without you.
-    - That your data are safe where they are not tied to you. If what one person contributed is spread over
-      many rows and a row is the unit, it is the row that is protected, not the person.
-    - Anything about what is published without noise, or about other releases from the same data: their
-      losses add up, and belong in one budget.
-    - That what you say elsewhere, or what others say about you, stays secret."""
-)
 
 
 def explain(
